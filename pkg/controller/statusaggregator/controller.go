@@ -29,7 +29,7 @@ type aggregator[T controller.Object] struct {
 
 // newAggregator returns the controller of one kind, which has a queue of its own.
 func newAggregator[T controller.Object](
-	c *controller.Context, adapter workload.Adapter[T], queue string, interval time.Duration,
+	c *controller.Context, adapter workload.Adapter[T], queue string, interval *controller.LiveDuration,
 ) (controller.Controller, error) {
 	a := &aggregator[T]{adapter: adapter}
 	objects := controller.For[T](c, controller.MayPatchStatus(), controller.Queue(queue), workload.Cached[T]())
@@ -42,7 +42,7 @@ func newAggregator[T controller.Object](
 		append(workload.CachedDeployments(c), controller.Changes(mayBeReportedInstead), pods.DeploymentIndex())...)
 	a.chain = pods.Watch(objects, adapter.GroupVersionKind, a.deployments.Get, pods.Filter{Skips: throttled})
 	objects.OnDeletion() // a finalizer may hold an object, and its Pods still change
-	objects.Paced(interval, func(before, after T) controller.Change {
+	objects.PacedLive(interval, func(before, after T) controller.Change {
 		if lags(adapter.Status(before).Pods, adapter.Status(after).Pods) {
 			return controller.OnlyProgress
 		}

@@ -22,7 +22,7 @@ import (
 // flag, so call it once per program.
 func Descriptor() controller.Descriptor {
 	const flag = "status-aggregation-interval"
-	interval := time.Second
+	interval := controller.NewLiveDuration(time.Second, 0)
 	return controller.Descriptor{
 		Name:    "status-aggregator-controller",
 		Aliases: []string{"status-aggregator"},
@@ -31,10 +31,10 @@ func Descriptor() controller.Descriptor {
 		},
 		Workers: 10,
 		Flags: func(fs *pflag.FlagSet) {
-			fs.DurationVar(&interval, flag, interval,
+			fs.Var(interval, flag,
 				"Minimum time between two writes of changed Pods into the status of one object. The first change is written at once, and the latest state is always written in the end. 0 writes every change.")
 		},
-		Validate: func() []error { return controller.CheckDuration(flag, interval, 0) },
+		Validate: func() []error { return interval.Validate(flag) },
 	}
 }
 
@@ -42,7 +42,7 @@ func Descriptor() controller.Descriptor {
 type summarized struct {
 	controller string // that manages the objects
 	resource   schema.GroupResource
-	aggregator func(c *controller.Context, interval time.Duration) (controller.Controller, error)
+	aggregator func(c *controller.Context, interval *controller.LiveDuration) (controller.Controller, error)
 }
 
 // kinds are all such kinds.
@@ -55,14 +55,14 @@ func of[T controller.Object](name string, adapter workload.Adapter[T], plural st
 	return summarized{
 		controller: name,
 		resource:   schema.GroupResource{Group: adapter.GroupVersionKind.Group, Resource: plural},
-		aggregator: func(c *controller.Context, interval time.Duration) (controller.Controller, error) {
+		aggregator: func(c *controller.Context, interval *controller.LiveDuration) (controller.Controller, error) {
 			return newAggregator(c, adapter, plural, interval)
 		},
 	}
 }
 
 // newController returns the controller of all kinds that it serves.
-func newController(c *controller.Context, interval time.Duration) (controller.Controller, error) {
+func newController(c *controller.Context, interval *controller.LiveDuration) (controller.Controller, error) {
 	var all []controller.Controller
 	for _, kind := range served(c.Runs) {
 		aggregator, err := kind.aggregator(c, interval)

@@ -64,6 +64,31 @@ func (r *Registry) Build(ctx context.Context, p *Shared, names []string) ([]Cont
 	return controllers, nil
 }
 
+// BuildSpare makes those controllers that [Registry.Build] was not told to make and that read no resource
+// besides those that the others read, so that they can run later. Call it once, after Build. Constructors
+// that fail are left out.
+func (r *Registry) BuildSpare(ctx context.Context, p *Shared) []Controller {
+	var spare []Controller
+	for _, d := range r.descriptors {
+		if slices.Contains(p.enabled, d.Name) {
+			continue
+		}
+		read, undo := len(p.Informers.Resources()), p.Informers.Undo()
+		built, err := d.build(ctx, p.context(d, r.statusGroups()))
+		if err == nil && len(p.Informers.Resources()) > read {
+			err = errors.New("it reads resources that no enabled controller reads")
+		}
+		if err != nil {
+			undo()
+			klog.FromContext(ctx).V(2).Info("Controller cannot be enabled without a restart", "controller", d.Name, "reason", err.Error())
+			continue
+		}
+		p.Metrics.Writes.Prepare(d.Name, writesAllowedBy(p.RulesOf(d))...)
+		spare = append(spare, built)
+	}
+	return spare
+}
+
 // build calls the constructor and checks the result.
 func (d Descriptor) build(ctx context.Context, c *Context) (built Controller, err error) {
 	defer func() {

@@ -87,6 +87,7 @@ func (c *Context) ClientConfig() *restclient.Config {
 	if accounts := c.shared.Accounts; accounts != nil {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
+	config.Wrap(c.shared.whileOn(c.name))
 	config.Wrap(c.writes().Wrap) // outside of the gate, to see the writes that it rejects
 	config.Wrap(refusing(isWatch, "clients from Context.ClientConfig cannot watch, because their requests have a "+
 		"timeout: use Context.ReadConfig"))
@@ -140,6 +141,7 @@ func (c *Context) leading() error { return c.shared.Gate.Check() }
 
 func init() {
 	testkit.Leading = func(context any) error { return context.(*Context).leading() }
+	testkit.SwitchedOff = func(context any, name string) bool { return context.(*Context).shared.isOff(name) }
 	testkit.Denied = func(context any) error {
 		c := context.(*Context)
 		why, _ := c.shared.Denied(c.name)

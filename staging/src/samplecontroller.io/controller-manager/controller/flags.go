@@ -15,11 +15,18 @@ const maxDuration = 365 * 24 * time.Hour
 // CheckDuration returns one error if the value of a duration flag is less than least, or more
 // than a year, else none. flag is its name without dashes. It is for use in [Descriptor.Validate].
 func CheckDuration(flag string, value, least time.Duration) []error {
+	if err := checkDuration(value, least); err != nil {
+		return []error{fmt.Errorf("--%s: %w", flag, err)}
+	}
+	return nil
+}
+
+func checkDuration(value, least time.Duration) error {
 	switch {
 	case value < least:
-		return []error{fmt.Errorf("--%s: %v is too short, must be at least %v", flag, value, least)}
+		return fmt.Errorf("%v is too short, must be at least %v", value, least)
 	case value > maxDuration:
-		return []error{fmt.Errorf("--%s: %v is too long, must be at most %v", flag, value, maxDuration)}
+		return fmt.Errorf("%v is too long, must be at most %v", value, maxDuration)
 	default:
 		return nil
 	}

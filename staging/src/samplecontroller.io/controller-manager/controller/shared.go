@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,7 +63,8 @@ type Shared struct {
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 	declared    map[string]declared
 	mistakes    map[string]mistake
-	notes       map[string]string // by controller
+	notes       map[string]string                // by controller
+	off         atomic.Pointer[sets.Set[string]] // the controllers that are switched off
 }
 
 // Metrics are the metrics of the controllers of a process.
@@ -122,7 +124,7 @@ func (s *Shared) writesOf(name string) *writes.Transport {
 		if s.writes == nil {
 			s.writes = map[string]*writes.Transport{}
 		}
-		transport = writes.New(name, s.Metrics.Writes, leadership.ErrNotLeading)
+		transport = writes.New(name, s.Metrics.Writes, leadership.ErrNotLeading, errSwitchedOff)
 		s.writes[name] = transport
 	}
 	return transport

@@ -99,7 +99,7 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 	case err == nil, w.isMissingPermission(err), isTerminating(err), w.own && isGone(err):
 		delete(f.byWrite, w.write) // it did not fail because of its contents, or is not wanted any more
 		return err
-	case errors.Is(err, leadership.ErrNotLeading), f.endIfUnwanted(w.write, err):
+	case errors.Is(err, leadership.ErrNotLeading), errors.Is(err, errSwitchedOff), f.endIfUnwanted(w.write, err):
 		return err // the write did not fail
 	}
 	if failure := f.note(w, err, time.Now()); failure != nil {

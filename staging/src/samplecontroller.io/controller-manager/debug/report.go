@@ -24,6 +24,8 @@ type Report struct {
 	// Leader describes the leader, for people. Leading is whether the process leads.
 	Leader  string `json:"leader"`
 	Leading bool   `json:"leading"`
+	// ConfigRefused is why the content of the configuration file is not in effect, empty if it is.
+	ConfigRefused string `json:"configRefused,omitempty"`
 	// Controllers are the known controllers, sorted by name.
 	Controllers []Controller `json:"controllers"`
 	// Resources are what the controllers read, sorted by name.

@@ -31,6 +31,9 @@ func PrintHead(w io.Writer, r Report) {
 	if r.Process != "" {
 		PrintWrapped(w, "", "Process: "+r.Process)
 	}
+	if r.ConfigRefused != "" {
+		PrintWrapped(w, "", "Configuration file refused: "+r.ConfigRefused)
+	}
 	fmt.Fprintln(w)
 }
 

@@ -40,7 +40,7 @@ func newCommand(p Program, o *options.Options) *cobra.Command {
 			if err := connection.NoticeDeadConnections(); err != nil {
 				return err
 			}
-			if err := o.Validate(); err != nil {
+			if err := complete(o); err != nil {
 				return err
 			}
 			// Set up logging before anything logs or makes a client. A client decides when it

@@ -27,6 +27,7 @@ type programMetrics struct {
 	leadership  *leadership.Metrics
 	serving     *server.Metrics
 	states      *supervisor.Metrics
+	config      *configMetrics
 }
 
 // RegisterMetrics makes the metrics of the named program, and passes all of them to the given
@@ -52,6 +53,7 @@ func newMetrics(program string, register func(...metrics.Registerable),
 		leadership: leadership.NewMetrics(namespace, register),
 		serving:    server.NewMetrics(namespace, registerCollectors),
 		states:     supervisor.NewMetrics(namespace, registerCollectors),
+		config:     newConfigMetrics(namespace, register),
 	}
 }
 

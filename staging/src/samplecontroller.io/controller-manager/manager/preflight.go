@@ -107,7 +107,7 @@ func (p Program) build(ctx context.Context, o *options.Options) (*built, error) 
 func (p Program) buildNamed(
 	ctx context.Context, o *options.Options, names func(*options.Config) []string,
 ) (*built, error) {
-	if err := o.Validate(); err != nil {
+	if err := complete(o); err != nil {
 		return nil, err
 	}
 	c, err := o.ConfigWithoutServing() // the program itself may be running

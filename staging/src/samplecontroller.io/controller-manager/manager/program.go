@@ -111,6 +111,14 @@ func (p Program) parse(args []string) (*options.Options, error) {
 	return o, flags.Parse(args)
 }
 
+// complete reads the configuration file and checks all settings.
+func complete(o *options.Options) error {
+	if err := o.Complete(); err != nil {
+		return err
+	}
+	return o.Validate()
+}
+
 func init() {
 	testkit.Configure = func(ctx context.Context, program any, config *restclient.Config, args []string) (
 		run func(context.Context) error, enabled []string, err error) {
@@ -120,7 +128,7 @@ func init() {
 			return nil, nil, err
 		}
 		o.Client.Config = config
-		if err := o.Validate(); err != nil {
+		if err := complete(o); err != nil {
 			return nil, nil, err
 		}
 		c, err := o.Config(ctx)

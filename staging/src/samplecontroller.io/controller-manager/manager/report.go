@@ -36,6 +36,7 @@ func (r reporter) Report(limit int) debug.Report {
 	report := debug.Report{
 		Program: r.config.Name, Version: version.Get().GitVersion, Time: time.Now(), Namespace: r.config.Generic.Namespace,
 		Leader: "leader election is off: run one replica only", Leading: true,
+		ConfigRefused: r.live.problem(),
 	}
 	if r.election != nil {
 		status := r.election.Status()

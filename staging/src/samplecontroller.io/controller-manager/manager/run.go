@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 
 	"k8s.io/apiserver/pkg/server/healthz"
 
@@ -33,6 +34,8 @@ type parts struct {
 	supervision supervisor.Options
 	// election must be won before the controllers run. If nil, there is no election.
 	election *leadership.Election
+	// live applies changes of the configuration file; nil for none.
+	live *liveConfig
 }
 
 // run runs the process until ctx ends. If it loses the lead, it keeps its caches filled and
@@ -61,6 +64,13 @@ func run(ctx context.Context, p parts) error {
 
 	p.shared.Informers.Start(serviceCtx)
 	defer p.shared.Informers.Shutdown()
+	if p.live != nil && p.config.File != nil {
+		p.apply(super)
+		var following sync.WaitGroup
+		following.Go(func() { p.live.follow(serviceCtx, func() { p.apply(super) }) })
+		defer following.Wait()
+		defer stopServices()
+	}
 
 	lead := func(term *leadership.Term) error { return super.Run(term.Ctx) }
 	if p.election == nil {
@@ -141,6 +151,9 @@ func notes(p parts, super *supervisor.Supervisor) []string {
 		if err := cmp.Or(resource.Err, resource.Failure); err != nil {
 			lines = append(lines, resource.Name()+": "+truncate.Error(err))
 		}
+	}
+	if problem := p.live.problem(); problem != "" {
+		lines = append(lines, "configuration file refused: "+problem)
 	}
 	return lines
 }

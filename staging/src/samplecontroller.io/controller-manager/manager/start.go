@@ -53,6 +53,8 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 	}
 	disabled := sets.List(sets.New(c.Controllers.Names()...).Delete(c.Enabled...))
 	klog.FromContext(ctx).Info("Built controllers", "enabled", c.Enabled, "disabled", disabled)
+	controllers = p.buildSpare(ctx, c, shared, controllers)
+	refuseUnbuilt(c, controllers)
 	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
 	electionConfig := restclient.CopyConfig(c.ClientConfig) // with a connection of its own
 	electionConfig.UserAgent = p.userAgent("leader-election")
@@ -74,7 +76,7 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 		Disabled:        disabled,
 		Metrics:         metrics.states,
 	}
-	return run(ctx, parts{c, shared, controllers, supervision, election})
+	return run(ctx, parts{c, shared, controllers, supervision, election, &liveConfig{options: c.Options, metrics: metrics.config}})
 }
 
 // newShared returns the resources that the controllers share, and a function that makes their

@@ -87,7 +87,7 @@ func editsDuringBacklog(t *testing.T, queue func(*ordering.Queue) workqueue.Queu
 		}
 		began := time.Now()
 		order.Release(w.queue.Add)
-		stop := w.start(t.Context(), workers)
+		stop := w.begin(t.Context(), workers)
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for i := 0; ; i++ {
@@ -118,15 +118,11 @@ func newWorker(l *Loop, order *ordering.Queue, queue workqueue.Queue[cache.Objec
 	return &worker{Loop: l, queue: newQueue("", rateLimiter, queue), order: order, rateLimiter: rateLimiter}
 }
 
-// start starts goroutines that sync keys. stop shuts the queue down and waits for them.
-func (w *worker) start(ctx context.Context, workers int) (stop func()) {
+// begin starts goroutines that sync keys. stop shuts the queue down and waits for them.
+func (w *worker) begin(ctx context.Context, workers int) (stop func()) {
 	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for w.processNext(ctx) {
-			}
-		})
-	}
+	w.workers = workers
+	w.start(ctx, &all)
 	return func() {
 		w.queue.ShutDown()
 		all.Wait()
@@ -165,7 +161,7 @@ func TestLargeNamespaceDelaysNoOther(t *testing.T) {
 		for i := range small {
 			w.queue.Add(cache.NewObjectName(fmt.Sprint("small-", i), "a"))
 		}
-		stop := w.start(t.Context(), workers)
+		stop := w.begin(t.Context(), workers)
 		time.Sleep(time.Minute)
 		stop()
 		slices.Sort(waits)

@@ -6,7 +6,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -37,15 +36,16 @@ type Loop struct {
 	queue     string
 	sync      SyncFunc
 	watches   []watch
-	workers   int
 	observers []Observer
 	timeout   time.Duration
 	sources   Sources
 	store     *ConsistencyStore
 	tracker   *tracker
 
-	mutex sync.Mutex
-	add   enqueueFunc // nil while the loop does not work
+	mutex   sync.Mutex
+	workers int
+	resized chan struct{} // has an element after a change of workers
+	add     enqueueFunc   // nil while the loop does not work
 }
 
 // watch connects an informer to the queue.
@@ -66,6 +66,7 @@ func New(name string, sync SyncFunc, opts ...Option) *Loop {
 		queue:   name,
 		sync:    sync,
 		workers: 1,
+		resized: make(chan struct{}, 1),
 		tracker: newTracker(),
 	}
 	for _, opt := range opts {
@@ -86,8 +87,8 @@ func (l *Loop) Loops() []*Loop { return []*Loop{l} }
 // Validate returns an error if the loop can never sync, because it has no workers or no watches.
 // Package manager calls it at the start. Run needs only workers: [Loop.Enqueue] enqueues keys, too.
 func (l *Loop) Validate() error {
-	if l.workers < 1 {
-		return fmt.Errorf("the loop of %s has %d workers, needs at least 1", l.name, l.workers)
+	if workers := l.Workers(); workers < 1 {
+		return fmt.Errorf("the loop of %s has %d workers, needs at least 1", l.name, workers)
 	}
 	if len(l.watches) == 0 {
 		return fmt.Errorf("the loop of %s has no watches: call reconcile.WatchSelf or Watch before Run", l.name)
@@ -101,7 +102,7 @@ func (l *Loop) Validate() error {
 //
 // The loop is paused while an API that its informers read is unavailable: see [WithSources].
 func (l *Loop) Run(ctx context.Context) error {
-	if l.workers < 1 {
+	if l.Workers() < 1 {
 		return l.Validate()
 	}
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", l.name)
@@ -147,27 +148,43 @@ func (l *Loop) work(ctx context.Context) error {
 	if !cache.WaitFor(klog.NewContext(ctx, logger.V(4)), "informers", synced...) {
 		return nil // ctx ended before the workers were started
 	}
-	logger.Info("Starting workers", "workers", l.workers)
+	logger.Info("Starting workers", "workers", l.Workers())
 	defer logger.Info("Stopping workers")
 	l.tracker.work()
 	worker := &worker{Loop: l, queue: queue, order: order, rateLimiter: rateLimiter}
-	for range l.workers {
-		wg.Go(func() {
-			for worker.processNext(ctx) {
-				// A sync that only reads caches never blocks, and a resync runs thousands of
-				// them. Without yielding, event delivery would wait up to 10 ms, the time
-				// slice that Go gives a goroutine.
-				runtime.Gosched()
-			}
-		})
-	}
+	worker.start(ctx, &wg)
 	// The workers run already, so the first key is synced before the last is added.
 	order.Release(func(key cache.ObjectName) {
 		l.tracker.enqueue(key, triggerStart, time.Time{})
 		queue.Add(key)
 	})
-	<-ctx.Done()
-	return nil
+	for {
+		select {
+		case <-l.resized:
+			worker.start(ctx, &wg)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Workers returns how many keys are synced at once.
+func (l *Loop) Workers() int {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.workers
+}
+
+// SetWorkers changes how many keys are synced at once, which must be at least 1, also while the loop runs.
+// With less than before, syncs that have begun finish. It is safe for concurrent use.
+func (l *Loop) SetWorkers(workers int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.workers = workers
+	select {
+	case l.resized <- struct{}{}:
+	default:
+	}
 }
 
 // Enqueue enqueues a key because of something that no watch sees; trigger says what, for the status

@@ -39,7 +39,7 @@ const (
 // objects that wait or were written recently use memory. Methods are safe for concurrent use,
 // but only one goroutine at a time may write an object.
 type Pace struct {
-	interval time.Duration
+	interval func() time.Duration
 	clock    clock.PassiveClock
 
 	mutex   sync.Mutex
@@ -73,9 +73,9 @@ func (w written) since() time.Time {
 	return w.transition
 }
 
-// NewPace returns a Pace with this interval, which measures time with clock. With an interval of 0
-// or less nothing waits.
-func NewPace(interval time.Duration, clock clock.PassiveClock) *Pace {
+// NewPace returns a Pace that measures time with clock. interval is called at each use, because the interval
+// may change. With an interval of 0 or less nothing waits.
+func NewPace(interval func() time.Duration, clock clock.PassiveClock) *Pace {
 	return &Pace{interval: interval, clock: clock, pending: map[cache.ObjectName]pending{}}
 }
 
@@ -83,7 +83,7 @@ func NewPace(interval time.Duration, clock clock.PassiveClock) *Pace {
 // now, by [Pace.Write]. Call it whenever a sync finds that the object has to be written, and sync
 // the object again after the wait. uid tells a re-created object from its predecessor.
 func (p *Pace) Wait(key cache.ObjectName, uid types.UID, change Change) time.Duration {
-	if p.interval <= 0 {
+	if p.interval() <= 0 {
 		return 0
 	}
 	p.mutex.Lock()
@@ -108,13 +108,13 @@ func (p *Pace) Wait(key cache.ObjectName, uid types.UID, change Change) time.Dur
 // written, or the interval after a transition is not over. It returns 0 if the object may be
 // written. An empty uid stands for any.
 func (p *Pace) Throttled(key cache.ObjectName, uid types.UID) time.Duration {
-	if p.interval <= 0 {
+	if p.interval() <= 0 {
 		return 0
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if found := p.pending[key]; found.writing && (uid == "" || found.uid == uid) {
-		return p.interval
+		return p.interval()
 	}
 	return p.remaining(p.written(key, uid).since(), p.clock.Now())
 }
@@ -151,7 +151,7 @@ func (p *Pace) Forget(key cache.ObjectName) {
 }
 
 func (p *Pace) begin(key cache.ObjectName, uid types.UID) {
-	if p.interval <= 0 {
+	if p.interval() <= 0 {
 		return
 	}
 	p.mutex.Lock()
@@ -165,7 +165,7 @@ func (p *Pace) begin(key cache.ObjectName, uid types.UID) {
 }
 
 func (p *Pace) end(key cache.ObjectName, uid types.UID, change Change, made bool) {
-	if p.interval <= 0 {
+	if p.interval() <= 0 {
 		return
 	}
 	p.mutex.Lock()
@@ -179,9 +179,9 @@ func (p *Pace) end(key cache.ObjectName, uid types.UID, change Change, made bool
 	p.done(key)
 	now, write := p.clock.Now(), p.written(key, uid)
 	switch after := now.Sub(write.last); {
-	case after < p.interval:
+	case after < p.interval():
 		write.early = true
-	case after >= 2*p.interval:
+	case after >= 2*p.interval():
 		write.early = false
 	}
 	if write.uid, write.last = uid, now; change == Transition {
@@ -202,12 +202,12 @@ func (p *Pace) done(key cache.ObjectName) {
 
 // remaining returns how much is left of the interval that began at from.
 func (p *Pace) remaining(from, now time.Time) time.Duration {
-	return max(p.interval-now.Sub(from), 0)
+	return max(p.interval()-now.Sub(from), 0)
 }
 
 // written returns the last writes of an object. An empty uid stands for any.
 func (p *Pace) written(key cache.ObjectName, uid types.UID) written {
-	if now := p.clock.Now(); p.recent == nil || now.Sub(p.rotated) >= 2*p.interval {
+	if now := p.clock.Now(); p.recent == nil || now.Sub(p.rotated) >= 2*p.interval() {
 		p.recent, p.earlier, p.rotated = map[cache.ObjectName]written{}, p.recent, now
 	}
 	last, ok := p.recent[key]

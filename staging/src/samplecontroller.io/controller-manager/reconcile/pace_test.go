@@ -27,7 +27,7 @@ type paced struct {
 
 func newPaced(t *testing.T) *paced {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1_767_225_600, 0))
-	return &paced{t, NewPace(time.Second, clock), clock, cache.NewObjectName("default", "a"), "uid-a"}
+	return &paced{t, NewPace(func() time.Duration { return time.Second }, clock), clock, cache.NewObjectName("default", "a"), "uid-a"}
 }
 
 func (p *paced) after(d time.Duration) { p.clock.SetTime(p.clock.Now().Add(d)) }
@@ -186,7 +186,7 @@ func TestRecreatedObjectStartsAfresh(t *testing.T) {
 
 func TestWithoutIntervalNothingWaits(t *testing.T) {
 	p := newPaced(t)
-	p.interval = 0
+	p.interval = func() time.Duration { return 0 }
 	for _, change := range []Change{OnlyProgress, Transition, Transition} {
 		p.write(change)
 	}

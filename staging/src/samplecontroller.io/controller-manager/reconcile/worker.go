@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,15 +28,47 @@ type worker struct {
 	queue       workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	order       *ordering.Queue
 	rateLimiter workqueue.TypedRateLimiter[cache.ObjectName]
+	running     int // goroutines; guarded by the mutex of the loop
 }
 
-// processNext syncs one key. It returns false when the queue is shut down.
+// start starts the goroutines that are missing.
+func (w *worker) start(ctx context.Context, wg *sync.WaitGroup) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for ; w.running < w.workers; w.running++ {
+		wg.Go(func() {
+			for w.processNext(ctx) {
+				// A sync that only reads caches never blocks, and a resync runs thousands of
+				// them. Without yielding, event delivery would wait up to 10 ms, the time
+				// slice that Go gives a goroutine.
+				runtime.Gosched()
+			}
+		})
+	}
+}
+
+// ends reports whether a goroutine must end, because there are more than workers.
+func (w *worker) ends() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.running <= w.workers {
+		return false
+	}
+	w.running--
+	return true
+}
+
+// processNext syncs one key. It returns false when the queue is shut down, or the goroutine must end.
 func (w *worker) processNext(ctx context.Context) bool {
 	key, shutdown := w.queue.Get()
 	if shutdown {
 		return false
 	}
 	defer w.queue.Done(key)
+	if w.ends() {
+		w.queue.Add(key) // for another goroutine, after Done
+		return false
+	}
 	if ctx.Err() != nil {
 		return true // leave the backlog to the next Run
 	}

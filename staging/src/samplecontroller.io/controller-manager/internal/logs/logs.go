@@ -36,6 +36,8 @@ func AddFlags(o *logs.Options, fs *pflag.FlagSet) {
 	for _, name := range []string{"v", "vmodule"} {
 		fs.Lookup(name).Usage += fmt.Sprintf("; a level above %d counts as %d, because it would log objects and tokens", MaxVerbosity, MaxVerbosity)
 	}
+	level := fs.Lookup("v")
+	level.Value = &verbosity{Value: level.Value}
 	fs.Lookup(logsapi.LogFlushFreqFlagName).Usage = unbuffered
 	for _, format := range []string{"text", "json"} { // json only if the program imports it
 		if size := fs.Lookup("log-" + format + "-info-buffer-size"); size != nil {

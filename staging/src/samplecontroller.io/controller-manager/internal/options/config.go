@@ -53,7 +53,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 // ConfigWithoutServing is like [Options.Config] for a process that serves nothing, while another
 // one may have the port.
 func (o *Options) ConfigWithoutServing() (*Config, error) {
-	enabled, err := o.Controllers.Enabled(o.Generic.Selection)
+	enabled, err := o.Controllers.Enabled(o.Generic.Selection.Get())
 	if err != nil {
 		return nil, err
 	}

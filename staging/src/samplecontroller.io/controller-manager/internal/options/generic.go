@@ -14,12 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/live"
 )
 
 // GenericOptions selects the controllers, and configures how they run, start and stop.
 type GenericOptions struct {
-	// Selection is the value of --controllers.
-	Selection []string
+	// Selection is the value of --controllers. It can change while the process runs.
+	Selection *live.Value[[]string]
+	// ConfigFile is the path of the configuration file; empty means none.
+	ConfigFile string
 	// Namespace is the only namespace to serve; empty means all.
 	Namespace string
 	// UseServiceAccountCredentials makes each controller write as a ServiceAccount of its own.
@@ -36,7 +39,7 @@ type GenericOptions struct {
 
 func newGenericOptions(registry *controller.Registry) *GenericOptions {
 	return &GenericOptions{
-		Selection:                 []string{"*"},
+		Selection:                 live.New(live.Strings(), []string{"*"}, enables(registry)),
 		ControllerShutdownTimeout: 10 * time.Second,
 		SyncTimeout:               30 * time.Second,
 		WarmStandby:               true,
@@ -49,10 +52,13 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 	if names := o.registry.DisabledByDefault(); len(names) > 0 {
 		disabled = strings.Join(names, ", ")
 	}
-	fs.StringSliceVar(&o.Selection, "controllers", o.Selection, "A list of controllers to enable. "+
+	fs.Var(o.Selection, "controllers", "A list of controllers to enable. "+
 		"'*' enables all on-by-default controllers, 'foo' enables the controller named 'foo', '-foo' disables the controller named 'foo'. "+
 		"Enabling and disabling the same controller is an error.\n"+
 		"All controllers: "+strings.Join(o.registry.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
+	fs.StringVar(&o.ConfigFile, "config", o.ConfigFile,
+		"Path of a file with values of flags. Flags that are given on the command line win. The file is read again when it changes: "+
+			"the log verbosity, the controllers to enable, their numbers of syncs and their intervals change while the process runs; a change of others is refused.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The only namespace to serve. Other namespaces are not read, and no permissions are needed there. If empty, all namespaces are served.")
 	fs.BoolVar(&o.UseServiceAccountCredentials, "use-service-account-credentials", o.UseServiceAccountCredentials,
@@ -84,7 +90,7 @@ func addDeprecatedFlags(fs *pflag.FlagSet) {
 
 func (o *GenericOptions) validate() []error {
 	var errs []error
-	if _, err := o.registry.Enabled(o.Selection); err != nil {
+	if err := o.Selection.Check(); err != nil {
 		for _, err := range flatten(err) {
 			errs = append(errs, fmt.Errorf("--controllers: %w", err))
 		}
@@ -110,6 +116,14 @@ func validateNamespace(namespace string) []error {
 		return []error{fmt.Errorf("--namespace: %q is not a valid namespace name: %s", namespace, strings.Join(why, "; "))}
 	}
 	return nil
+}
+
+// enables returns a check of --controllers.
+func enables(registry *controller.Registry) func([]string) error {
+	return func(selection []string) error {
+		_, err := registry.Enabled(selection)
+		return err
+	}
 }
 
 // flatten returns the errors that err aggregates.

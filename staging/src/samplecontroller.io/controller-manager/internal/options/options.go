@@ -56,6 +56,8 @@ type Options struct {
 	FeatureGates featuregate.MutableVersionedFeatureGate
 	// Controllers is the controller map.
 	Controllers *controller.Registry
+	// File is the configuration file, nil if there is none. [Options.Complete] sets it.
+	File *ConfigFile
 
 	flags cliflag.NamedFlagSets
 }

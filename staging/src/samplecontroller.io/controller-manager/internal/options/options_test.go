@@ -54,7 +54,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	if o.Client.Connection.QPS != -1 || !o.LeaderElection.LeaderElect || o.Server.SecureServing.BindPort != 10261 {
 		t.Errorf("unexpected defaults: %+v %+v", o.Client, o.LeaderElection)
 	}
-	if got := *o.Workers.Counts["foo-controller"]; got != 5 {
+	if got := o.Workers.Of("foo-controller"); got != 5 {
 		t.Errorf("foo-controller has %d workers by default, want its descriptor's", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestLeaseFlagsIgnoredWithoutLeaderElection(t *testing.T) {
 
 func TestFlagsSetOptions(t *testing.T) {
 	o := parse(t, "--concurrent-foo-syncs=3", "--leader-elect-lease-duration=30s", "--kube-api-qps=7")
-	if *o.Workers.Counts["foo-controller"] != 3 || o.LeaderElection.LeaseDuration.Duration != 30*time.Second ||
+	if o.Workers.Of("foo-controller") != 3 || o.LeaderElection.LeaseDuration.Duration != 30*time.Second ||
 		o.Client.Connection.QPS != 7 {
 		t.Errorf("flags did not reach the options: %+v", o)
 	}

@@ -10,27 +10,27 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/live"
 )
 
-// WorkersOptions holds the number of concurrent syncs of each controller.
+// WorkersOptions holds the number of workers of each controller, which can change while the process runs.
 type WorkersOptions struct {
 	// Counts maps the name of a controller to its number of workers.
-	Counts map[string]*int
+	Counts map[string]*live.Value[int]
 
 	registry *controller.Registry
 }
 
 func newWorkersOptions(registry *controller.Registry) *WorkersOptions {
-	o := &WorkersOptions{Counts: map[string]*int{}, registry: registry}
+	o := &WorkersOptions{Counts: map[string]*live.Value[int]{}, registry: registry}
 	for _, name := range registry.Names() {
-		workers := registry.Workers(name)
-		o.Counts[name] = &workers
+		o.Counts[name] = live.New(live.Int(), registry.Workers(name), func(count int) error { return checkWorkers(name, count) })
 	}
 	return o
 }
 
 // Of returns the number of workers of the named controller.
-func (o *WorkersOptions) Of(name string) int { return *o.Counts[name] }
+func (o *WorkersOptions) Of(name string) int { return o.Counts[name].Get() }
 
 // flag returns the controller's flag, such as concurrent-foo-syncs for foo-controller.
 func (o *WorkersOptions) flag(name string) string {
@@ -40,7 +40,7 @@ func (o *WorkersOptions) flag(name string) string {
 // addFlags adds each controller's flag to its section.
 func (o *WorkersOptions) addFlags(fss *cliflag.NamedFlagSets) {
 	for _, name := range o.registry.Names() {
-		fss.FlagSet(name).IntVar(o.Counts[name], o.flag(name), *o.Counts[name],
+		fss.FlagSet(name).Var(o.Counts[name], o.flag(name),
 			"The number of objects of each kind that "+name+" is allowed to sync concurrently. Larger number = more responsive, but more CPU (and network) load.")
 	}
 }
@@ -49,14 +49,21 @@ func (o *WorkersOptions) addFlags(fss *cliflag.NamedFlagSets) {
 // than connections to the API server do not help.
 const maxWorkers = 10_000
 
+func checkWorkers(name string, count int) error {
+	switch {
+	case count < 1:
+		return fmt.Errorf("%d is too few, must be at least 1; to disable the controller use --controllers=*,-%s", count, name)
+	case count > maxWorkers:
+		return fmt.Errorf("%d is too many, must be at most %d", count, maxWorkers)
+	}
+	return nil
+}
+
 func (o *WorkersOptions) validate() []error {
 	var errs []error
 	for _, name := range o.registry.Names() {
-		switch count := *o.Counts[name]; {
-		case count < 1:
-			errs = append(errs, fmt.Errorf("--%s: %d is too few, must be at least 1; to disable the controller use --controllers=*,-%s", o.flag(name), count, name))
-		case count > maxWorkers:
-			errs = append(errs, fmt.Errorf("--%s: %d is too many, must be at most %d", o.flag(name), count, maxWorkers))
+		if err := o.Counts[name].Check(); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", o.flag(name), err))
 		}
 	}
 	return errs

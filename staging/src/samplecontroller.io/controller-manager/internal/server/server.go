@@ -24,6 +24,8 @@ import (
 	"k8s.io/component-base/metrics/prometheus/slis"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	genericcontrollermanager "k8s.io/controller-manager/app"
+
+	internallogs "samplecontroller.io/controller-manager/internal/logs"
 )
 
 // shutdownTimeout is how long to wait for requests in progress at the end.
@@ -78,7 +80,7 @@ func Handler(config Config) http.Handler {
 	mux := genericcontrollermanager.NewBaseHandler(&config.Debugging, healthzMux)
 	if config.Debugging.EnableProfiling {
 		mux.Unregister(verbosityPath) // it would set any value
-		mux.UnlistedHandleFunc(verbosityPath, routes.StringFlagPutHandler(setVerbosity))
+		mux.UnlistedHandleFunc(verbosityPath, routes.StringFlagPutHandler(internallogs.SetVerbosity))
 	}
 	mux.Unregister("/configz")                // it would be empty
 	mux.HandlePrefix("/healthz/", healthzMux) // the base handler does not serve single checks

@@ -26,19 +26,70 @@ type runner struct {
 	loops      []*reconcile.Loop // of the controller, if it is a Looper
 
 	mutex  sync.Mutex
-	status Status // without the state of the loops
+	status Status             // without the state of the loops
+	on     bool               // whether it is to run during terms
+	turned chan struct{}      // closed when on changes
+	end    context.CancelFunc // ends the present run; nil if there is none
 }
 
-func newRunner(c controller.Controller) *runner {
-	r := &runner{controller: c, status: Status{Controller: c.Name(), State: Standby, Since: time.Now()}}
+func newRunner(c controller.Controller, on bool) *runner {
+	r := &runner{controller: c, on: on, turned: make(chan struct{}), status: Status{Controller: c.Name()}}
+	r.set(r.idle(), "")
 	if l, ok := c.(Looper); ok {
 		r.loops = l.Loops()
 	}
 	return r
 }
 
-// run runs the controller for one term and restarts it after each failure.
+// run runs the controller for one term, while it is switched on.
 func (r *runner) run(ctx context.Context, options Options) {
+	for ctx.Err() == nil {
+		r.mutex.Lock()
+		on, turned := r.on, r.turned
+		running, end := context.WithCancel(ctx)
+		r.end = end
+		r.mutex.Unlock()
+		if on {
+			r.restart(running, options)
+		} else {
+			select {
+			case <-turned:
+			case <-ctx.Done():
+			}
+		}
+		end()
+	}
+}
+
+// turn switches the controller on or off.
+func (r *runner) turn(on bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if on == r.on {
+		return
+	}
+	r.on = on
+	close(r.turned)
+	r.turned = make(chan struct{})
+	switch {
+	case r.status.State == Standby || r.status.State == Disabled:
+		r.set(r.idle(), "")
+	case !on:
+		r.set(Stopping, "")
+		r.end()
+	}
+}
+
+// idle returns the state of a controller that does not run.
+func (r *runner) idle() State {
+	if r.on {
+		return Standby
+	}
+	return Disabled
+}
+
+// restart runs the controller until ctx ends, and restarts it after each failure.
+func (r *runner) restart(ctx context.Context, options Options) {
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", r.controller.Name())
 	defer r.stopped()
 	backoff := options.Backoff
@@ -100,7 +151,7 @@ func (r *runner) become(ctx context.Context, state State, reason string) {
 func (r *runner) stopping() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.status.State != Standby {
+	if r.status.State != r.idle() {
 		r.set(Stopping, "")
 	}
 }
@@ -109,7 +160,7 @@ func (r *runner) stopping() {
 func (r *runner) stopped() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.set(Standby, "")
+	r.set(r.idle(), "")
 }
 
 func (r *runner) set(state State, reason string) {

@@ -20,7 +20,7 @@ type State string
 
 // The states of a controller.
 const (
-	// Disabled: not enabled in this process.
+	// Disabled: not enabled in this process, or switched off.
 	Disabled State = "Disabled"
 	// Standby: not running, because this process does not lead.
 	Standby State = "Standby"
@@ -88,7 +88,9 @@ func (s *Supervisor) Status(limit int) []Status {
 		all = append(all, s.statusOf(r, limit))
 	}
 	for _, name := range s.options.Disabled {
-		all = append(all, Status{Controller: name, State: Disabled, Since: s.since})
+		if !slices.ContainsFunc(s.runners, func(r *runner) bool { return r.controller.Name() == name }) {
+			all = append(all, Status{Controller: name, State: Disabled, Since: s.since})
+		}
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Controller, b.Controller) })
 	return all

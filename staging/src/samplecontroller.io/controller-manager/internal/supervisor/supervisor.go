@@ -37,7 +37,8 @@ type Options struct {
 	// Note returns what people should know of a controller that works, such as needless writes; "" if
 	// there is nothing. It is the reason in its Status. Note may be nil.
 	Note func(controller string) string
-	// Disabled are the names of the controllers that are not enabled, for Status.
+	// Disabled are the names of the controllers that are not enabled. Those that New gets anyway can be
+	// switched on: see [Supervisor.Switch].
 	Disabled []string
 	// Metrics report what the controllers are doing. It may be nil.
 	Metrics *Metrics
@@ -58,10 +59,18 @@ func New(controllers []controller.Controller, options Options) *Supervisor {
 	options.SyncTimeout = cmp.Or(options.SyncTimeout, 30*time.Second)
 	s := &Supervisor{options: options, since: time.Now()}
 	for _, c := range controllers {
-		s.runners = append(s.runners, newRunner(c))
+		s.runners = append(s.runners, newRunner(c, !slices.Contains(options.Disabled, c.Name())))
 	}
 	options.Metrics.watch(s)
 	return s
+}
+
+// Switch switches the controllers with these names on, and all others off. One that is switched off is told to
+// stop; Switch does not wait for that. It is safe for concurrent use.
+func (s *Supervisor) Switch(enabled []string) {
+	for _, r := range s.runners {
+		r.turn(slices.Contains(enabled, r.controller.Name()))
+	}
 }
 
 // Run runs all controllers until ctx ends, and returns when all have returned. It may be
@@ -104,7 +113,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 func (s *Supervisor) running() []string {
 	var all []string
 	for _, r := range s.runners {
-		if status := r.own(); status.State != Standby {
+		if status := r.own(); status.State != Standby && status.State != Disabled {
 			all = append(all, r.describe(status.Controller))
 		}
 	}

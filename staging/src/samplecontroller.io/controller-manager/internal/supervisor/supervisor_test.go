@@ -213,7 +213,7 @@ func TestPanicIsReasonOfState(t *testing.T) {
 // The term may end just before a controller sets a new state.
 func TestLateStateIsIgnored(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := newRunner(newFake("foo-controller"))
+	r := newRunner(newFake("foo-controller"), true)
 	r.become(ctx, Starting, "")
 	cancel()
 	r.stopping()

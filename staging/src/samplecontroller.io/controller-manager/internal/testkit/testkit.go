@@ -27,6 +27,9 @@ var Leading func(context any) error
 // Denied returns why the controller of a *controller.Context cannot do its work, nil if it can.
 var Denied func(context any) error
 
+// SwitchedOff reports whether the named controller of the program of a *controller.Context is switched off.
+var SwitchedOff func(context any, name string) bool
+
 // Versions returns the resourceVersion of each object of a resource in the cache of an
 // *informers.Factory.
 var Versions func(factory any, resource schema.GroupVersionResource) map[cache.ObjectName]string

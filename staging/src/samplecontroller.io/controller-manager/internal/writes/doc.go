@@ -5,7 +5,7 @@
 // wrote, and knows which permissions are missing. It also lets only one write at a time take
 // longer than the write timeout: see reconcile.WithLongWrite.
 //
-//	config.Wrap(writes.New("foo-controller", nil, nil).Wrap)
+//	config.Wrap(writes.New("foo-controller", nil).Wrap)
 //	client, err := corev1client.NewForConfig(config)
 //	if err != nil {
 //		fmt.Println(err)

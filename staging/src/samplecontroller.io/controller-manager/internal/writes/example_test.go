@@ -23,7 +23,7 @@ func Example() {
 	defer server.Close()
 	config := &rest.Config{Host: server.URL}
 
-	config.Wrap(writes.New("foo-controller", nil, nil).Wrap)
+	config.Wrap(writes.New("foo-controller", nil).Wrap)
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		fmt.Println(err)

@@ -15,7 +15,7 @@ const (
 	// ResultConflict: rejected by the API server because the object is not in the expected
 	// state (409).
 	ResultConflict Result = "conflict"
-	// ResultRefused: not sent, because the process does not lead.
+	// ResultRefused: not sent, because the process does not lead, or the controller is switched off.
 	ResultRefused Result = "refused"
 	// ResultDenied: denied by the API server because of a missing permission or by admission
 	// (403).

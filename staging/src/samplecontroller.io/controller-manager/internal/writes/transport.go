@@ -30,17 +30,16 @@ import (
 type Transport struct {
 	controller string
 	metrics    *Metrics
-	refusal    error
+	refusals   []error
 	denials    denials
 	unserved   unserved
 	long       atomic.Bool // whether a long write is in flight
 }
 
 // New returns the transport of the named controller. metrics may be nil. A write whose error
-// wraps refusal, such as leadership.ErrNotLeading, counts as refused before it was sent.
-// refusal may be nil.
-func New(controller string, metrics *Metrics, refusal error) *Transport {
-	return &Transport{controller: controller, metrics: metrics, refusal: refusal}
+// wraps one of refusals, such as leadership.ErrNotLeading, counts as refused before it was sent.
+func New(controller string, metrics *Metrics, refusals ...error) *Transport {
+	return &Transport{controller: controller, metrics: metrics, refusals: refusals}
 }
 
 // Wrap returns a RoundTripper that observes writes. It is for
@@ -173,7 +172,7 @@ func (t target) logger(ctx context.Context) klog.Logger {
 
 func (t *Transport) resultOf(response *http.Response, err error) Result {
 	switch {
-	case err != nil && t.refusal != nil && errors.Is(err, t.refusal):
+	case err != nil && slices.ContainsFunc(t.refusals, func(refusal error) bool { return errors.Is(err, refusal) }):
 		return ResultRefused
 	case err != nil:
 		return ResultFailed

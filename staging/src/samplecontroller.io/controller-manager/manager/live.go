@@ -1,0 +1,157 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/options"
+	"samplecontroller.io/controller-manager/internal/supervisor"
+	"samplecontroller.io/controller-manager/internal/truncate"
+)
+
+// configInterval is how often the configuration file is read. Reading works for each kind of volume, while
+// events of the file system do not.
+const configInterval = time.Second
+
+// liveConfig applies changes of the configuration file while the process runs.
+type liveConfig struct {
+	options *options.Options
+	metrics *configMetrics
+	refused atomic.Pointer[string] // why the content of the file is not in effect; nil: it is
+}
+
+// follow applies changes until ctx ends. apply puts the settings into effect.
+func (l *liveConfig) follow(ctx context.Context, apply func()) {
+	logger := klog.FromContext(ctx)
+	ticker := time.NewTicker(configInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		switch reload := l.options.File.Poll(); {
+		case reload == nil:
+		case reload.Refused != nil:
+			l.refuse(reload.Refused)
+			logger.Error(reload.Refused, "Refused configuration file, keeping the settings in effect")
+		default:
+			l.accept()
+			apply()
+			logger.Info("Applied configuration file", "changes", reload.Changes)
+		}
+	}
+}
+
+func (l *liveConfig) refuse(err error) {
+	why := truncate.Error(err)
+	l.refused.Store(&why)
+	l.metrics.reloads.WithLabelValues("refused").Inc()
+	l.metrics.refused.Set(1)
+}
+
+func (l *liveConfig) accept() {
+	l.refused.Store(nil)
+	l.metrics.reloads.WithLabelValues("applied").Inc()
+	l.metrics.refused.Set(0)
+}
+
+// problem returns why the content of the file is not in effect, "" if it is.
+func (l *liveConfig) problem() string {
+	if l == nil {
+		return ""
+	}
+	if why := l.refused.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// apply puts the settings that can change into effect.
+func (p parts) apply(super *supervisor.Supervisor) {
+	enabled, err := p.config.Controllers.Enabled(p.config.Generic.Selection.Get())
+	if err != nil {
+		return // the check of --controllers has passed
+	}
+	off := sets.New(p.config.Controllers.Names()...).Delete(enabled...)
+	p.shared.SwitchOff(off) // first, so that nothing is written while they stop
+	super.Switch(enabled)
+	for _, c := range p.controllers {
+		if looper, ok := c.(supervisor.Looper); ok {
+			for _, loop := range looper.Loops() {
+				if count := p.config.Workers.Of(c.Name()); loop.Workers() != count {
+					loop.SetWorkers(count)
+				}
+			}
+		}
+	}
+}
+
+// buildSpare makes the controllers that are not enabled, but that read nothing else than those that are, so
+// that they can be switched on. Without a configuration file, nothing can switch them on.
+func (p Program) buildSpare(ctx context.Context, c *options.Config, shared *controller.Shared,
+	built []controller.Controller) []controller.Controller {
+	if c.File == nil {
+		return built
+	}
+	spare := c.Controllers.BuildSpare(ctx, shared)
+	return slices.Concat(built, spare)
+}
+
+// refuseUnbuilt makes a change of --controllers fail that enables a controller which was not built.
+func refuseUnbuilt(c *options.Config, built []controller.Controller) {
+	known := sets.New[string]()
+	for _, b := range built {
+		known.Insert(b.Name())
+	}
+	c.Generic.Selection.Also(func(selection []string) error {
+		enabled, err := c.Controllers.Enabled(selection)
+		for _, name := range enabled {
+			if !known.Has(name) {
+				err = errors.Join(err, fmt.Errorf("%s reads resources that were not read at the start: enabling it needs a restart", name))
+			}
+		}
+		return err
+	})
+}
+
+// configMetrics count the changes of the configuration file.
+type configMetrics struct {
+	reloads *metrics.CounterVec
+	refused *metrics.Gauge
+}
+
+func newConfigMetrics(namespace string, register func(...metrics.Registerable)) *configMetrics {
+	m := &configMetrics{
+		reloads: metrics.NewCounterVec(&metrics.CounterOpts{
+			Namespace:      namespace,
+			Name:           "config_reloads_total",
+			Help:           "Number of changes of the configuration file while the process ran, by result (applied, refused).",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"result"}),
+		refused: metrics.NewGauge(&metrics.GaugeOpts{
+			Namespace:      namespace,
+			Name:           "config_refused",
+			Help:           "1 if the content of the configuration file is not in effect, because it is invalid or needs a restart; 0 if it is.",
+			StabilityLevel: metrics.ALPHA,
+		}),
+	}
+	register(m.reloads, m.refused)
+	for _, result := range []string{"applied", "refused"} {
+		m.reloads.WithLabelValues(result)
+	}
+	return m
+}

@@ -19,7 +19,8 @@ type LiveDuration struct {
 
 // NewLiveDuration returns a duration with a default. It must be at least least, and at most a year.
 func NewLiveDuration(value, least time.Duration) *LiveDuration {
-	return &LiveDuration{live.New(live.Duration(), value, func(d time.Duration) error { return checkDuration(d, least) }), least}
+	check := func(d time.Duration) error { return checkDuration(d, least) }
+	return &LiveDuration{live.New(live.Duration(), value, check), least}
 }
 
 // Validate returns an error if the value of the named flag is invalid.

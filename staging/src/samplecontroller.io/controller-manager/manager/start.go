@@ -76,7 +76,8 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 		Disabled:        disabled,
 		Metrics:         metrics.states,
 	}
-	return run(ctx, parts{c, shared, controllers, supervision, election, &liveConfig{options: c.Options, metrics: metrics.config}})
+	live := &liveConfig{options: c.Options, metrics: metrics.config}
+	return run(ctx, parts{c, shared, controllers, supervision, election, live})
 }
 
 // newShared returns the resources that the controllers share, and a function that makes their

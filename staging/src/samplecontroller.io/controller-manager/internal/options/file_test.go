@@ -111,7 +111,8 @@ func TestFileChangesWhileProcessRuns(t *testing.T) {
 		if reload.Refused != nil {
 			refused = reload.Refused.Error()
 		}
-		if diff := cmp.Diff(wantChanges, reload.Changes); diff != "" || !strings.Contains(refused, wantRefused) || (refused == "") != (wantRefused == "") {
+		if diff := cmp.Diff(wantChanges, reload.Changes); diff != "" || !strings.Contains(refused, wantRefused) ||
+			(refused == "") != (wantRefused == "") {
 			t.Errorf("refused %q, want %q; changes (-want +got):\n%s", refused, wantRefused, diff)
 		}
 		if o.File.Poll() != nil {
@@ -161,7 +162,8 @@ func TestRandomFilesAreAppliedOrRefused(t *testing.T) {
 		"no-flag":              {"1"},
 	}
 	state := func() string {
-		return fmt.Sprint(o.Generic.Selection.Get(), o.Workers.Of("foo-controller"), o.Workers.Of("bar-controller"), o.Flags().FlagSet("logs").Lookup("v").Value)
+		return fmt.Sprint(o.Generic.Selection.Get(), o.Workers.Of("foo-controller"), o.Workers.Of("bar-controller"),
+			o.Flags().FlagSet("logs").Lookup("v").Value)
 	}
 	counts := map[bool]int{}
 	for i := range 1000 {

@@ -24,7 +24,8 @@ type WorkersOptions struct {
 func newWorkersOptions(registry *controller.Registry) *WorkersOptions {
 	o := &WorkersOptions{Counts: map[string]*live.Value[int]{}, registry: registry}
 	for _, name := range registry.Names() {
-		o.Counts[name] = live.New(live.Int(), registry.Workers(name), func(count int) error { return checkWorkers(name, count) })
+		check := func(count int) error { return checkWorkers(name, count) }
+		o.Counts[name] = live.New(live.Int(), registry.Workers(name), check)
 	}
 	return o
 }

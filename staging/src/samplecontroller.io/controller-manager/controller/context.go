@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	componenttracing "k8s.io/component-base/tracing"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/requests"
@@ -79,6 +80,9 @@ func (c *Context) ClientConfig() *restclient.Config {
 	config := c.shared.config(c.name)
 	if config.RateLimiter != nil {
 		config.RateLimiter = termLimiter{config.RateLimiter, c.shared.Gate}
+	}
+	if tracing := c.shared.Tracing; tracing != nil {
+		config.Wrap(componenttracing.WrapperFor(tracing)) // inside of the gate, so that only what is sent has a span
 	}
 	config.Wrap(c.shared.Gate.WrapAll)
 	// The gate bounds each request, also to let a long write take longer. The sync timeout
@@ -174,15 +178,22 @@ func (c *Context) RecorderFor(purpose string) record.EventRecorder {
 	return c.recorder(c.name + "-" + purpose)
 }
 
+// tracerName is the instrumentation scope of the spans of syncs.
+const tracerName = "samplecontroller.io/controller-manager/reconcile"
+
 // Loop returns a loop, which is a controller, that calls sync for each key that its watches
 // enqueue. Add watches with [reconcile.WatchSelf] and [reconcile.Watch]. It has the metrics, the
 // timeout and the number of workers that the flags set, and pauses while an API that it reads is
 // unavailable. opts can change all but the metrics: an observer in opts is added to that of these.
 func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *reconcile.Loop {
-	return reconcile.New(c.name, sync, append([]reconcile.Option{
+	all := []reconcile.Option{
 		reconcile.WithWorkers(c.shared.Workers(c.name)),
 		reconcile.WithObserver(c.shared.Metrics.Syncs.Observe),
 		reconcile.WithTimeout(c.shared.SyncTimeout),
 		reconcile.WithSources(c.shared.Informers),
-	}, opts...)...)
+	}
+	if c.shared.Tracing != nil {
+		all = append(all, reconcile.WithTracer(c.shared.Tracing.Tracer(tracerName)))
+	}
+	return reconcile.New(c.name, sync, append(all, opts...)...)
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -54,6 +55,8 @@ type Shared struct {
 	SyncTimeout time.Duration
 	// Metrics are the metrics of the controllers.
 	Metrics Metrics
+	// Tracing provides the tracers of syncs and of the requests of controllers. If nil, nothing is traced.
+	Tracing trace.TracerProvider
 
 	enabled     []string // names of the controllers that are built
 	mutex       sync.Mutex

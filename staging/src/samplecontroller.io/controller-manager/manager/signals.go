@@ -108,6 +108,9 @@ func (p Program) startBounded(ctx context.Context, c *options.Config) error {
 	if c.LeaderElection.LeaderElect {
 		within += c.LeaderElection.RenewDeadline.Duration // to release the Lease
 	}
+	if c.Tracing != nil {
+		within += spansTimeout
+	}
 	select {
 	case err := <-ended:
 		return err

@@ -39,6 +39,11 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 		return err
 	}
 	defer shared.Events.Shutdown()
+	var stopTracing func()
+	if shared.Tracing, stopTracing, err = p.startTracing(ctx, c.Tracing); err != nil {
+		return err
+	}
+	defer stopTracing()
 	if err := startEvents(ctx, shared); err != nil {
 		return err
 	}

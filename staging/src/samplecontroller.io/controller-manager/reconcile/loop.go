@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -40,6 +41,7 @@ type Loop struct {
 	timeout   time.Duration
 	sources   Sources
 	store     *ConsistencyStore
+	tracer    trace.Tracer // nil: no spans
 	tracker   *tracker
 
 	mutex   sync.Mutex

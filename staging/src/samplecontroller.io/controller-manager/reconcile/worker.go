@@ -79,7 +79,8 @@ func (w *worker) processNext(ctx context.Context) bool {
 	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
 	start := time.Now()
 	trigger, event, timedOut := w.tracker.begin(key, start)
-	recorded, written := WithRecorder(ctx)
+	traced, span := w.startSpan(ctx, key, trigger, event, start)
+	recorded, written := WithRecorder(traced)
 	if timedOut {
 		recorded = WithLongWrite(recorded)
 	}
@@ -96,6 +97,7 @@ func (w *worker) processNext(ctx context.Context) bool {
 	w.order.Synced(key, outcome.Result == ResultRequeued)
 	after := w.next(key, outcome, requeueAfter)
 	outcome.EventToDone = w.tracker.end(key, outcome, event, after, w.queue.NumRequeues(key))
+	endSpan(span, outcome.Result, after)
 	w.log(logger, outcome, w.queue.NumRequeues(key))
 	for _, observe := range w.observers {
 		observe(ctx, outcome)

@@ -10,6 +10,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
 	metricsfeatures "k8s.io/component-base/metrics/features"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
 	"samplecontroller.io/controller-manager/internal/server"
@@ -26,6 +27,8 @@ type Config struct {
 	Serving server.Config
 	// Enabled holds the sorted names of the enabled controllers.
 	Enabled []string
+	// Tracing is the configuration of tracing; nil if it is off.
+	Tracing *tracingapi.TracingConfiguration
 }
 
 // Config returns the configuration that valid options result in: see [Options.Validate]. It reads
@@ -61,7 +64,11 @@ func (o *Options) ConfigWithoutServing() (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Config{Options: o, ClientConfig: client, Enabled: enabled}, nil
+	tracing, err := o.Tracing.config()
+	if err != nil {
+		return nil, err
+	}
+	return &Config{Options: o, ClientConfig: client, Enabled: enabled, Tracing: tracing}, nil
 }
 
 // binaryVersion returns the version that --version prints.

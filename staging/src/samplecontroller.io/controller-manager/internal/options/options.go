@@ -50,6 +50,7 @@ type Options struct {
 	LeaderElection *leadership.Options
 	Workers        *WorkersOptions
 	Server         *server.Options
+	Tracing        *TracingOptions
 	Metrics        *metrics.Options
 	Logs           *logs.Options
 	// FeatureGates holds the feature gates of the libraries.
@@ -76,6 +77,7 @@ func New(name string, port int, controllers *controller.Registry) *Options {
 		LeaderElection: leadership.NewOptions(name),
 		Workers:        newWorkersOptions(controllers),
 		Server:         server.NewOptions(name, port),
+		Tracing:        &TracingOptions{},
 		Metrics:        metrics.NewOptions(),
 		Logs:           logs.NewOptions(),
 		FeatureGates:   featuregate.NewVersionedFeatureGate(kubernetesVersion),
@@ -110,6 +112,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.Workers.addFlags(&o.flags)
 	o.Server.AddFlags(&o.flags)
 	o.Metrics.AddFlags(o.flags.FlagSet("metrics"))
+	o.Tracing.addFlags(o.flags.FlagSet("traces"))
 	internallogs.AddFlags(o.Logs, o.flags.FlagSet("logs"))
 	o.Client.addAddressFlags(o.flags.FlagSet("misc"))
 	verflag.AddFlags(o.flags.FlagSet("global"))

@@ -39,22 +39,25 @@ func Main(m *testing.M) {
 
 // MainOfAPIServer is [Main] for tests that need an API server alone, and do the work of kube-controller-manager,
 // kube-scheduler and kubelets themselves. It fails if the daemon tried to delete a Deployment in any test.
-func MainOfAPIServer(m *testing.M) {
+func MainOfAPIServer(m *testing.M) { MainOfAPIServerWith(m, nil) }
+
+// MainOfAPIServerWith is [MainOfAPIServer] with more flags of kube-apiserver, without dashes.
+func MainOfAPIServerWith(m *testing.M, flags map[string]string) {
 	if err := flag.Set("test.parallel", "20"); err != nil {
 		panic(err)
 	}
-	shared = newAPIServer()
+	shared = newAPIServer(flags)
 	shared.Main(m, noDeletions)
 }
 
-func newAPIServer() *clustertest.Shared {
-	return clustertest.NewShared(cluster.Options{AuditLog: true, Progress: os.Stderr})
+func newAPIServer(flags map[string]string) *clustertest.Shared {
+	return clustertest.NewShared(cluster.Options{AuditLog: true, APIServerFlags: flags, Progress: os.Stderr})
 }
 
 // OwnAPIServer makes the test use an API server of its own. No other test may run at the same time.
 func OwnAPIServer(t *testing.T) {
 	t.Helper()
-	theirs, own := shared, newAPIServer()
+	theirs, own := shared, newAPIServer(nil)
 	shared = own
 	t.Cleanup(func() {
 		shared = theirs

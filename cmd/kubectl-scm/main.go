@@ -41,7 +41,7 @@ func newCommand() *cobra.Command {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
 	command.AddCommand(newStatusCommand(), newWhyCommand(), newObjectsCommand(), newLeaderCommand(), newLogsCommand(),
-		newLogLevelCommand(), newPreflightCommand(), newDashboardCommand(), &cobra.Command{
+		newLogLevelCommand(), newAllowDeletionsCommand(), newPreflightCommand(), newDashboardCommand(), &cobra.Command{
 			Use: "version", Short: "Print the version.", Args: cobra.NoArgs,
 			Run: func(cmd *cobra.Command, _ []string) {
 				fmt.Fprintln(cmd.OutOrStdout(), cmd.Parent().CommandPath(), "version", cmd.Parent().Version)

@@ -26,6 +26,8 @@ const (
 	reader = Daemon + "-status-reader"
 	// levelSetter is the same for setting the log verbosity.
 	levelSetter = Daemon + "-log-level"
+	// deletionAllower is the same for lifting the limit of deletions.
+	deletionAllower = Daemon + "-allow-deletions"
 	// port is where a replica serves HTTPS.
 	port = 10261
 )
@@ -63,6 +65,11 @@ func (o *Options) AddStatusFlags(fs *pflag.FlagSet) { o.addReplicaFlags(fs, "sta
 // AddLevelFlags adds the flags for setting the log verbosity of a replica.
 func (o *Options) AddLevelFlags(fs *pflag.FlagSet) {
 	o.addReplicaFlags(fs, "log-level-setter", levelSetter)
+}
+
+// AddDeletionFlags adds the flags for lifting the limit of deletions.
+func (o *Options) AddDeletionFlags(fs *pflag.FlagSet) {
+	o.addReplicaFlags(fs, "deletion-allower", deletionAllower)
 }
 
 // addReplicaFlags adds the flags that select a replica, and the account whose token it gets.

@@ -98,6 +98,12 @@ func (r *Replica) SetVerbosity(ctx context.Context, level string) (string, error
 	return strings.TrimSpace(string(content)), err
 }
 
+// AllowDeletions lifts the limit of deletions of a controller for some minutes, and returns the answer of the replica.
+func (r *Replica) AllowDeletions(ctx context.Context, controller string) (string, error) {
+	content, err := r.do(ctx, http.MethodPut, "/debug/deletions/"+url.PathEscape(controller), "")
+	return strings.TrimSpace(string(content)), err
+}
+
 // read decodes a page into value.
 func (r *Replica) read(ctx context.Context, path string, value any) error {
 	content, err := r.do(ctx, http.MethodGet, path, "")

@@ -143,9 +143,9 @@ var (
 )
 
 // requestable matches the ServiceAccounts whose tokens may be requested: by operators, to read the
-// status and to set the log verbosity, and by the daemon, to write as its controllers. hack/test/e2e/security checks
+// status, to set the log verbosity and to lift the limit of deletions, and by the daemon, to write as its controllers. hack/test/e2e/security checks
 // their rights.
-var requestable = regexp.MustCompile(daemon + "-(status-reader|log-level|.+-controller)$")
+var requestable = regexp.MustCompile(daemon + "-(status-reader|log-level|allow-deletions|.+-controller)$")
 
 func checkGrants(rules []rbacv1.PolicyRule, complain complaint) {
 	for _, rule := range rules {

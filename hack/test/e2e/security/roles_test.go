@@ -31,8 +31,9 @@ func TestDaemonRights(t *testing.T) {
 func TestPluginTokensRights(t *testing.T) {
 	pages := []string{"/debug/controllers", "/debug/controllers/*", "/statusz", "/healthz/*", "/livez/*", "/readyz/*"}
 	for account, want := range map[string][]string{
-		framework.StatusReader:              framework.Grants([]string{""}, pages, nil, []string{"get"}),
-		framework.DaemonName + "-log-level": framework.Grants([]string{""}, []string{"/debug/flags/v"}, nil, []string{"put"}),
+		framework.StatusReader:                    framework.Grants([]string{""}, pages, nil, []string{"get"}),
+		framework.DaemonName + "-log-level":       framework.Grants([]string{""}, []string{"/debug/flags/v"}, nil, []string{"put"}),
+		framework.DaemonName + "-allow-deletions": framework.Grants([]string{""}, []string{"/debug/deletions/*"}, nil, []string{"put"}),
 	} {
 		for _, namespace := range []string{metav1.NamespaceDefault, framework.DaemonName, metav1.NamespaceSystem} {
 			got := framework.Granted(t, cache.NewObjectName(framework.DaemonName, account), namespace)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -146,6 +147,10 @@ func (c *Context) leading() error { return c.shared.Gate.Check() }
 func init() {
 	testkit.Leading = func(context any) error { return context.(*Context).leading() }
 	testkit.SwitchedOff = func(context any, name string) bool { return context.(*Context).shared.isOff(name) }
+	testkit.AllowDeletions = func(context any) {
+		c := context.(*Context)
+		c.shared.AllowDeletions(c.name, 10*time.Minute)
+	}
 	testkit.Denied = func(context any) error {
 		c := context.(*Context)
 		why, _ := c.shared.Denied(c.name)

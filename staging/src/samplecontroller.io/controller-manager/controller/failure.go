@@ -56,7 +56,8 @@ const (
 //
 // A Failure is read-only. It wraps the last error of the API server. Find it with [errors.AsType].
 type Failure struct {
-	// Reason is ReasonWriteDenied, ReasonWriteFailing, ReasonWriteFailed or ReasonProgressing.
+	// Reason is ReasonWriteDenied, ReasonWriteFailing, ReasonWriteFailed, ReasonProgressing or
+	// ReasonDeletionsStopped.
 	Reason string
 	// Message says which write fails and why, with the usual cause if that helps. It is at most 1000
 	// bytes long.

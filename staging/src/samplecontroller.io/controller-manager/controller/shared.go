@@ -53,6 +53,9 @@ type Shared struct {
 	Workers func(name string) int
 	// SyncTimeout limits each sync; 0 means no limit.
 	SyncTimeout time.Duration
+	// MaxDeletionsPerMinute returns how many objects each controller may delete within a minute; 0 means no
+	// limit, as does nil. See [ReasonDeletionsStopped].
+	MaxDeletionsPerMinute func() int
 	// Metrics are the metrics of the controllers.
 	Metrics Metrics
 	// Tracing provides the tracers of syncs and of the requests of controllers. If nil, nothing is traced.
@@ -64,6 +67,7 @@ type Shared struct {
 	writes      map[string]*writes.Transport
 	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
+	budgets     map[string]*budget
 	declared    map[string]declared
 	mistakes    map[string]mistake
 	notes       map[string]string                // by controller
@@ -76,6 +80,8 @@ type Metrics struct {
 	Syncs *reconcile.Metrics
 	// Objects counts the cached objects by state; nil counts none.
 	Objects *ObjectMetrics
+	// Deletions shows whose deletions are stopped; nil shows nothing.
+	Deletions *DeletionMetrics
 	// Writes counts the requests that write.
 	Writes *writes.Metrics
 }
@@ -84,6 +90,7 @@ type Metrics struct {
 // whose status is written by controllers of the program.
 func (s *Shared) context(d Descriptor, statusGroups sets.Set[string]) *Context {
 	s.Metrics.Syncs.Prepare(d.Name)
+	s.Metrics.Deletions.show(s.budgetOf(d.Name))
 	return &Context{shared: s, name: d.Name, statusGroups: statusGroups, declared: s.declare(d.Name)}
 }
 
@@ -98,12 +105,15 @@ func (s *Shared) declare(name string) declared {
 	return s.declared[name]
 }
 
-// Denied returns why a controller cannot do its work, and since when: a mistake of the program, or
-// writes that cannot succeed, because of a missing permission, a subresource that is not served, or no
-// token of its own account. It returns nil if there is nothing.
+// Denied returns why a controller cannot do its work, and since when: a mistake of the program, deletions that
+// are stopped, or writes that cannot succeed, because of a missing permission, a subresource that is not
+// served, or no token of its own account. It returns nil if there is nothing.
 func (s *Shared) Denied(name string) (why error, since time.Time) {
 	if m := s.mistakeOf(name); m.error != nil {
 		return m.error, m.since
+	}
+	if why, since = s.budgetOf(name).state(); why != nil {
+		return why, since
 	}
 	if s.Accounts != nil {
 		if why, since = s.Accounts.Failure(name); why != nil {

@@ -75,6 +75,12 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 		known.wanted = true
 		return known.ending
 	}
+	end, err := r.beginDeletion(ctx, w)
+	if err != nil {
+		return err
+	}
+	result := errNotSent
+	defer func() { end(result) }()
 	if w.confirm != nil {
 		if err := w.confirm(ctx); err != nil {
 			f.endIfUnwanted(w.write, err)
@@ -88,7 +94,8 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 		return context.Cause(ctx) // another write has used up the time of the sync
 	}
 	stale := r.stale
-	err := w.send(ctx)
+	err = w.send(ctx)
+	result = err
 	if err != nil && ctx.Err() != nil {
 		err = &noAnswer{err}
 	}

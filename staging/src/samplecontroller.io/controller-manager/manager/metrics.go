@@ -45,9 +45,10 @@ func newMetrics(program string, register func(...metrics.Registerable),
 	logs.NewMetrics(namespace, registerCollectors)
 	return &programMetrics{
 		controllers: &controller.Metrics{
-			Syncs:   reconcile.NewMetrics(namespace, register),
-			Objects: controller.NewObjectMetrics(namespace, registerCollectors),
-			Writes:  writes.NewMetrics(namespace, register),
+			Syncs:     reconcile.NewMetrics(namespace, register),
+			Objects:   controller.NewObjectMetrics(namespace, registerCollectors),
+			Deletions: controller.NewDeletionMetrics(namespace, registerCollectors),
+			Writes:    writes.NewMetrics(namespace, register),
 		},
 		informers:  informers.NewMetrics(namespace, registerCollectors),
 		leadership: leadership.NewMetrics(namespace, register),

@@ -131,6 +131,7 @@ func withReports(p parts, super *supervisor.Supervisor) server.Config {
 		s.Pages = map[string]http.Handler{}
 	}
 	s.Pages[debug.Path] = debug.Handler(reporter{p, super})
+	s.Pages[deletionsPath] = deletions(reporter{p, super})
 	s.Notes = func() []string { return notes(p, super) }
 	return s
 }

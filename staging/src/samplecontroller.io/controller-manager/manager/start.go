@@ -121,6 +121,8 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 		Workers:     c.Workers.Of,
 		SyncTimeout: c.Generic.SyncTimeout,
 		Metrics:     *metrics.controllers,
+
+		MaxDeletionsPerMinute: func() int { return c.Generic.MaxDeletionsPerMinute },
 	}
 	if c.Generic.UseServiceAccountCredentials {
 		// Ignore the end of ctx, so that the last syncs still get a token.

@@ -68,6 +68,21 @@ func (e *Env) Lead() {
 	})
 }
 
+// AllowDeletions lets a controller delete without a limit for 10 minutes, as an operator does whose
+// program has the flag --max-deletions-per-minute.
+func (e *Env) AllowDeletions(controller string) {
+	e.t.Helper()
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	for _, c := range e.contexts {
+		if c.Name() == controller {
+			testkit.AllowDeletions(c)
+			return
+		}
+	}
+	e.t.Fatalf("there is no controller %s", controller)
+}
+
 // hold gives the Lease to another holder, if there is a Lease. "" means no holder.
 func (e *Env) hold(holder string, seconds int64) {
 	e.t.Helper()

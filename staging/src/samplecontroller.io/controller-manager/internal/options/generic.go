@@ -29,6 +29,8 @@ type GenericOptions struct {
 	UseServiceAccountCredentials bool
 	// SyncTimeout is how long the sync of one object may take.
 	SyncTimeout time.Duration
+	// MaxDeletionsPerMinute is how many objects each controller may delete within a minute; 0: no limit.
+	MaxDeletionsPerMinute int
 	// WarmStandby makes a process campaign only after its caches are filled.
 	WarmStandby bool
 	// ControllerShutdownTimeout is how long to wait for the controllers to stop.
@@ -64,6 +66,8 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.UseServiceAccountCredentials, "use-service-account-credentials", o.UseServiceAccountCredentials,
 		"If true, each controller writes with the credentials of its own ServiceAccount, named <program's ServiceAccount>-<controller>, in the same namespace. The ServiceAccounts must already exist. Reads, Events and the Lease use the program's own credentials.")
 	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "How long the sync of one object may take before it is canceled and retried with backoff.")
+	fs.IntVar(&o.MaxDeletionsPerMinute, "max-deletions-per-minute", o.MaxDeletionsPerMinute,
+		"How many objects each controller may delete within a minute. A controller that wants to delete more deletes nothing until an operator lets it, by a PUT of /debug/deletions/<controller>. Everything else goes on. 0 means no limit.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
 		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
@@ -96,6 +100,9 @@ func (o *GenericOptions) validate() []error {
 		}
 	}
 	errs = append(errs, validateNamespace(o.Namespace)...)
+	if o.MaxDeletionsPerMinute < 0 {
+		errs = append(errs, fmt.Errorf("--max-deletions-per-minute: %d must not be negative; 0 means no limit", o.MaxDeletionsPerMinute))
+	}
 	errs = append(errs, controller.CheckDuration("sync-timeout", o.SyncTimeout, time.Second)...)
 	errs = append(errs, controller.CheckDuration("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
 	return errs

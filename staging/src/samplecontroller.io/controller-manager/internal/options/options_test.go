@@ -78,6 +78,7 @@ func TestInvalidFlagErrors(t *testing.T) {
 		"sync timeout":           {[]string{"--sync-timeout=0"}, "--sync-timeout: 0s is too short, must be at least 1s"},
 		"negative write timeout": {[]string{"--write-timeout=-1s"}, "--write-timeout: -1s is too short, must be at least 100ms"},
 		"write timeout":          {[]string{"--write-timeout=10ms"}, "--write-timeout: 10ms is too short, must be at least 100ms"},
+		"deletions":              {[]string{"--max-deletions-per-minute=-1"}, "--max-deletions-per-minute: -1 must not be negative"},
 		"workers":                {[]string{"--concurrent-foo-syncs=0"}, "--concurrent-foo-syncs: 0 is too few"},
 		"lease in fractions":     {[]string{"--leader-elect-lease-duration=15500ms"}, "--leader-elect-lease-duration: 15.5s must be whole seconds"},
 		"renew beyond the lease": {[]string{"--leader-elect-renew-deadline=15s"}, "--leader-elect-renew-deadline: 15s must be shorter than --leader-elect-lease-duration (15s)"},

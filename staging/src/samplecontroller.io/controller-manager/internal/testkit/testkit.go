@@ -24,6 +24,9 @@ var Configure func(ctx context.Context, program any, config *restclient.Config, 
 // it returns the reason why not.
 var Leading func(context any) error
 
+// AllowDeletions lets the controller of a *controller.Context delete without a limit for 10 minutes.
+var AllowDeletions func(context any)
+
 // Denied returns why the controller of a *controller.Context cannot do its work, nil if it can.
 var Denied func(context any) error
 

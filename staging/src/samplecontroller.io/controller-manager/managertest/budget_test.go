@@ -1,0 +1,179 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/testkit"
+)
+
+const stoppedMessage = "deletions are stopped: test-controller has deleted 3 objects within a minute, as many as " +
+	"--max-deletions-per-minute allows; if it is to delete more, run kubectl scm allow-deletions test-controller, or put " +
+	"/debug/deletions/test-controller of the leader"
+
+// withBudget runs a test of a controller that may delete 3 Secrets a minute, one for each of 10 Widgets.
+func withBudget(t *testing.T, body func(t *testing.T, e *Env)) {
+	t.Helper()
+	Run(t, failureProgram(showing), func(t *testing.T, e *Env) {
+		for i := range 10 {
+			w := widget("ns", "v1")
+			w.Name = fmt.Sprint("a", i)
+			e.Create(w)
+		}
+		e.Settle()
+		e.Writes()
+		e.Events()
+		body(t, e)
+	}, "--max-deletions-per-minute=3")
+}
+
+// unset makes the controller delete the Secrets of the Widgets from first to last.
+func unset(e *Env, first, last int) {
+	e.t.Helper()
+	for i := first; i <= last; i++ {
+		Update(e, "ns", fmt.Sprint("a", i), func(w *Widget) { w.Spec.Containers = nil })
+	}
+	e.Settle()
+}
+
+// deletions returns how many Secrets were deleted, and how many deletions were rejected.
+func deletions(e *Env) (made, rejected int) {
+	e.t.Helper()
+	for _, w := range e.Writes() {
+		if !strings.HasPrefix(w, "delete secrets ") {
+			continue
+		}
+		if made++; strings.Contains(w, ": ") {
+			made--
+			rejected++
+		}
+	}
+	return made, rejected
+}
+
+func wantDeletions(t *testing.T, e *Env, when string, want int) {
+	t.Helper()
+	if made, _ := deletions(e); made != want {
+		t.Errorf("%s: %d Secrets are deleted, want %d", when, made, want)
+	}
+}
+
+func TestDeletionsStopAtBudget(t *testing.T) {
+	withBudget(t, func(t *testing.T, e *Env) {
+		unset(e, 0, 2)
+		wantDeletions(t, e, "as many as allowed", 3)
+		if why := testkit.Denied(e.context); why != nil {
+			t.Errorf("the controller is Degraded: %v", why)
+		}
+		unset(e, 3, 4)
+		wantDeletions(t, e, "more", 0)
+		if why := testkit.Denied(e.context); why == nil || why.Error() != stoppedMessage {
+			t.Errorf("Denied returns %v\nwant %s", why, stoppedMessage)
+		}
+		w, _ := Get[*Widget](e, "ns", "a3")
+		message := "deleting Secret ns/a3: " + stoppedMessage
+		if len(w.Status.Conditions) != 1 || w.Status.Conditions[0].Type != "Stalled" ||
+			w.Status.Conditions[0].Reason != "DeletionsStopped" || w.Status.Conditions[0].Message != message {
+			t.Errorf("conditions %v, want Stalled with the message %q", w.Status.Conditions, message)
+		}
+		expect(t, "Events", e.Events(), "Warning DeletionsStopped "+message,
+			"Warning DeletionsStopped "+strings.Replace(message, "ns/a3", "ns/a4", 1))
+		Update(e, "ns", "a9", func(w *Widget) { w.Spec.Containers[0].Image = "v2" })
+		time.Sleep(10 * time.Minute)
+		e.Settle()
+		expect(t, "writes of ten minutes", e.Writes(), "patch secrets ns/a9", "patch widgets/status.test.example.com ns/a9")
+		expect(t, "Events of ten minutes", e.Events())
+		if n := strings.Count(e.logged(), "Stopped all deletions of the controller"); n != 1 {
+			t.Errorf("the log says it %d times, want once", n)
+		}
+		e.AllowDeletions("test-controller")
+		time.Sleep(31 * time.Second)
+		e.Settle()
+		wantDeletions(t, e, "allowed", 2)
+		unset(e, 5, 8)
+		wantDeletions(t, e, "still allowed", 4)
+		if w, _ = Get[*Widget](e, "ns", "a3"); len(w.Status.Conditions) != 0 || testkit.Denied(e.context) != nil {
+			t.Errorf("conditions %v, Denied %v, want none", w.Status.Conditions, testkit.Denied(e.context))
+		}
+	})
+}
+
+func TestDeletionsAreCountedForAMinute(t *testing.T) {
+	withBudget(t, func(t *testing.T, e *Env) {
+		unset(e, 0, 1)
+		time.Sleep(40 * time.Second)
+		unset(e, 2, 2)
+		time.Sleep(21 * time.Second) // the first two count no more
+		unset(e, 3, 4)
+		wantDeletions(t, e, "in 61 s", 5)
+		unset(e, 5, 5)
+		wantDeletions(t, e, "the fourth in a minute", 0)
+	})
+}
+
+// TestRejectedDeletionsDoNotCount has an API server that denies deletions at first.
+func TestRejectedDeletionsDoNotCount(t *testing.T) {
+	withBudget(t, func(t *testing.T, e *Env) {
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if !strings.HasPrefix(write, "delete ") {
+				return nil
+			}
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", fmt.Errorf("admission webhook denied the request: no"))
+		})
+		unset(e, 0, 9)
+		if made, rejected := deletions(e); made != 0 || rejected < 10 {
+			t.Errorf("%d deletions are made and %d rejected, want 0 and all", made, rejected)
+		}
+		if why := testkit.Denied(e.context); why != nil {
+			t.Errorf("the controller is Degraded: %v", why)
+		}
+		e.BeforeWrite(nil)
+		time.Sleep(time.Minute)
+		e.Settle()
+		wantDeletions(t, e, "no longer denied", 3)
+	})
+}
+
+// TestNewLeaderCountsDeletionsAgain loses the lead while deletions are stopped.
+func TestNewLeaderCountsDeletionsAgain(t *testing.T) {
+	withBudget(t, func(t *testing.T, e *Env) {
+		unset(e, 0, 4)
+		wantDeletions(t, e, "first term", 3)
+		e.LoseLead()
+		e.Lead()
+		e.Settle()
+		wantDeletions(t, e, "second term", 2)
+	})
+}
+
+// TestDeletionsOfTheObjectItself: both ways to delete count.
+func TestDeletionsOfTheObjectItself(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		return controller.For[*corev1.ConfigMap](c, controller.MayDelete()).Reconcile(func(ctx context.Context,
+			r *controller.Request[*corev1.ConfigMap]) error {
+			return r.Delete(ctx)
+		})
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		for i := range 5 {
+			e.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("a", i)}})
+		}
+		e.Settle()
+		if n := count(e.Writes(), "delete configmaps "); n != 3 {
+			t.Errorf("%d ConfigMaps are deleted, want 3", n)
+		}
+	}, "--max-deletions-per-minute=3")
+}

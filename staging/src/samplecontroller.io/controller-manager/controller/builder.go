@@ -63,6 +63,10 @@ type Builder[T Object] struct {
 	finished    bool             // Reconcile was called
 	uses        sets.Set[string] // see once
 
+	pauseKey   string // of the annotation
+	paused     pausedObjects
+	conditions []int // the index of the field with the condition Paused, if the controller writes it
+
 	confirmations confirmations
 	failures      failureStore
 	failing       func(T, *Failure)
@@ -76,7 +80,7 @@ type Builder[T Object] struct {
 // write for it, by this controller or another one of the process.
 func For[T Object](c *Context, opts ...Option) *Builder[T] {
 	c.unfinished++
-	b := &Builder[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported)}
+	b := &Builder[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported), pauseKey: c.shared.pauseKey()}
 	b.pace = paceOf(0)
 	resource, err := newResource[T](c, "For", opts)
 	if err != nil {
@@ -107,7 +111,7 @@ func For[T Object](c *Context, opts ...Option) *Builder[T] {
 //
 // do is not called for an object that is being deleted, unless [Builder.OnDeletion] is called:
 // the garbage collector deletes its dependents. Nor is it called for an object that cannot be decoded;
-// an Event reports that.
+// an Event reports that. Nor for one that is paused: see [PauseAnnotation].
 func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Controller, error) {
 	b.declares("Reconcile", do != nil)
 	if !b.finished {
@@ -128,6 +132,7 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 		watch(loop)
 	}
 	b.context.loops = append(b.context.loops, loop)
+	b.reportsPauses(loop)
 	c := &built[T]{loop, b, new(atomic.Int32)}
 	if b.explain != nil {
 		return &explained[T]{c}, nil
@@ -187,6 +192,7 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 	}
 	if found && object.GetDeletionTimestamp() != nil && !b.finalizes(object) &&
 		(!b.onDeletion || tolerant.DecodeError(object) != nil) { // which nobody needs to fix
+		b.paused.remove(key)
 		return 0, nil
 	}
 	r := &Request[T]{builder: b, key: key, object: object, found: found}
@@ -205,17 +211,19 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 	case !found:
 		b.confirmations.forget(key)
 		b.pace.Forget(key)
+		b.paused.remove(key)
 		err = do(ctx, r)
 	case b.reporter.Report(ctx, object):
+		b.paused.remove(key)
 		return 0, nil
-	case object.GetDeletionTimestamp() == nil && b.finalize != nil && !b.finalizes(object):
-		err = b.addFinalizer(ctx, r)
-	case object.GetDeletionTimestamp() != nil && b.finalizes(object):
-		err = b.cleanUp(ctx, r)
 	default:
-		err = do(ctx, r)
+		err = b.act(ctx, r, do)
 	}
-	err = b.outcome(r, b.reportFailures(ctx, r, err)) // may set r.after
+	err = b.reportFailures(ctx, r, err)
+	if r.refused {
+		return 0, errPaused // whatever the function has made of it
+	}
+	err = b.outcome(r, err) // may set r.after
 	return r.after, err
 }
 

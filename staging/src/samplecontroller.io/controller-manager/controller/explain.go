@@ -73,6 +73,12 @@ func (c *explained[T]) Explain(key cache.ObjectName) (Explanation, error) {
 	if failing := b.failures.explain(key, object.GetUID(), object.GetGeneration()); failing != "" {
 		explanation.Next = failing
 	}
+	if p, err := b.pauseOf(object); p != nil {
+		explanation.Next = p.next()
+		return explanation, nil
+	} else if err != nil {
+		explanation.Next = "nothing until namespaces are read, because one may be paused; then: " + explanation.Next
+	}
 	if late := b.consistency.Stale(key); late != "" {
 		explanation.Next = late + "; then: " + explanation.Next
 	}

@@ -224,8 +224,10 @@ func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err erro
 	if p := partsOf(err); !p.other && !p.ending && p.external == nil {
 		r.failures.forgetUnwanted()
 	}
-	if statusErr := b.writeFailure(ctx, r, err); statusErr != nil {
-		err = errors.Join(err, statusErr)
+	for _, statusErr := range [...]error{b.writeFailure(ctx, r, err), b.resume(ctx, r)} {
+		if statusErr != nil {
+			err = errors.Join(err, statusErr)
+		}
 	}
 	for _, known := range r.failures.reported(func(_ write, known *failing) bool { return known.wanted }) {
 		failure := known.now(time.Now())
@@ -247,7 +249,7 @@ func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err erro
 // writeFailure writes to the status which write fails. If err is another error, what the status says
 // about earlier writes still holds.
 func (b *Builder[T]) writeFailure(ctx context.Context, r *Request[T], err error) error {
-	if b.failing == nil || !r.found || r.stale != nil {
+	if b.failing == nil || !r.found || r.stale != nil || r.pausing {
 		return nil
 	}
 	failure := r.failures.inStatus()

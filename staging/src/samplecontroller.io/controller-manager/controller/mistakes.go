@@ -157,12 +157,13 @@ func (s *Shared) note(name, text string) {
 	s.notes[name] = cmp.Or(s.notes[name], text)
 }
 
-// Note returns what people should know of a controller although it works: that it sends patches which
-// change nothing. It returns "" if there is nothing.
+// Note returns what people should know of a controller although it works: what is paused, or that it sends
+// patches which change nothing. It returns "" if there is nothing.
 func (s *Shared) Note(name string) string {
+	paused := s.PausesOf(name).String()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.notes[name]
+	return cmp.Or(paused, s.notes[name])
 }
 
 // hint adds to the error of a creation what its cause may be.

@@ -27,7 +27,10 @@ type kindOptions struct {
 	resource string
 	cluster  bool
 	queue    string
-	madeBy   []string
+	pauseKey string // of the annotation that transforms keep
+
+	secondary bool
+	madeBy    []string
 
 	mayPatch, mayPatchStatus, mayDelete bool
 
@@ -63,7 +66,7 @@ func (o *kindOptions) groupVersionKind(c *Context) (schema.GroupVersionKind, err
 // optionsOf returns the options that were given to use for the kind T of a controller, whose cache holds
 // objects of type cached.
 func optionsOf[T Object](c *Context, use string, cached reflect.Type, opts []Option) (kindOptions, error) {
-	o := kindOptions{prefix: c.name + ": ", kind: reflect.TypeFor[T](), cached: cached, use: use}
+	o := kindOptions{pauseKey: c.shared.pauseKey(), prefix: c.name + ": ", kind: reflect.TypeFor[T](), cached: cached, use: use}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -187,11 +190,28 @@ func Transform[T Object](change func(T)) Option {
 		}
 		o.informer = append(o.informer, informers.WithTransform(func(obj any) (any, error) {
 			if object, ok := obj.(T); ok {
+				paused, isPaused := object.GetAnnotations()[o.pauseKey]
 				change(object)
+				if isPaused {
+					keepAnnotation(object, o.pauseKey, paused)
+				}
 			}
 			return obj, nil
 		}))
 	}
+}
+
+// keepAnnotation adds an annotation again that a transform has dropped.
+func keepAnnotation(object metav1.Object, key, value string) {
+	annotations := object.GetAnnotations()
+	if _, ok := annotations[key]; ok {
+		return
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
 }
 
 // only records a mistake if an option is not for the function that it was given to.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -37,6 +38,8 @@ type Request[T Object] struct {
 	asked   bool  // the function has called RequeueAfter
 	stale   error // a write of this call showed that a cache is stale
 	written bool  // object is no longer the cached version, but the result of a write
+	pausing bool  // the object is paused, and only that may be written
+	refused bool  // a write was refused, because the object was paused during the call
 	over    atomic.Bool
 
 	failures *failuresOf
@@ -207,16 +210,17 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: "+
 			"write it with Patch, before the status", b.resource.kind.Kind, r.key)
 	}
-	if b.failing != nil {
+	if b.failing != nil && !r.pausing {
 		b.failing(wanted, r.failures.inStatus())
 	}
+	resumed := !r.pausing && b.unpause(wanted)
 	if same(statusOf(wanted).Interface(), statusOf(r.object).Interface()) {
 		b.pace.UpToDate(r.key)
 		b.resource.skip("status")
 		return nil
 	}
 	change := reconcile.Transition
-	if b.changeOf != nil {
+	if b.changeOf != nil && !r.pausing && !resumed {
 		change = b.changeOf(r.object, wanted)
 	}
 	urgency := change
@@ -235,6 +239,9 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	err = b.pace.Write(r.key, uid, change, func() error { return r.patchOwn(ctx, wanted, "status") })
 	if err == nil {
 		transport.Served(ctx, resource)
+		if resumed {
+			b.recorder.Event(r.object, corev1.EventTypeNormal, reasonResumed, "No longer paused")
+		}
 	}
 	if !isGone(err) {
 		return err

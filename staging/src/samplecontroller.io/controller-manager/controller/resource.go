@@ -48,9 +48,11 @@ type resource[T Object] struct {
 	cluster  bool   // the objects have no namespace
 	use      string // the function that has declared the kind, such as For
 	queue    string
-	changes  any      // see Changes
-	shared   []string // see SharedIndex
-	madeBy   []string // field managers: see MadeBy
+	// secondary is whether another controller owns the conditions.
+	secondary bool
+	changes   any      // see Changes
+	shared    []string // see SharedIndex
+	madeBy    []string // field managers: see MadeBy
 	// informerWith returns the informer again, with more options.
 	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
 	noted        atomic.Bool  // a patch that changed nothing has been logged
@@ -97,7 +99,7 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 	}
 	return &resource[T]{
 		kind: kind, name: name, selector: selector, manager: c.name, writes: c.writes(),
-		cluster: o.cluster, use: use, queue: o.queue, madeBy: o.madeBy, changes: o.changes, shared: o.shared,
+		cluster: o.cluster, use: use, queue: o.queue, secondary: o.secondary, madeBy: o.madeBy, changes: o.changes, shared: o.shared,
 		note: func(text string) { c.shared.note(c.name, text) },
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.

@@ -29,6 +29,8 @@ import (
 // Shared holds what the controllers of one process share. Package manager makes it. All
 // fields must be set unless they say otherwise, and must not change afterwards.
 type Shared struct {
+	// Program is the name of the program. If it is empty, no annotation pauses an object.
+	Program string
 	// Config is the base configuration of all clients. Each gets a copy with its user agent, gate
 	// and timeout. The content type is that of built-in resources. QPS and Burst limit each
 	// controller, and all informers together; a QPS of 0 or less does not limit.
@@ -51,6 +53,10 @@ type Shared struct {
 	Namespace string
 	// Workers returns the number of workers of the named controller, at least 1.
 	Workers func(name string) int
+	// PausedController returns whether all objects of the named controller are paused, and until when; zero means
+	// without end. It is called for each sync and each write: call [Shared.PauseChanged] after a change. If nil,
+	// no controller is paused.
+	PausedController func(name string) (until time.Time, paused bool)
 	// SyncTimeout limits each sync; 0 means no limit.
 	SyncTimeout time.Duration
 	// MaxDeletionsPerMinute returns how many objects each controller may delete within a minute; 0 means no
@@ -72,6 +78,8 @@ type Shared struct {
 	mistakes    map[string]mistake
 	notes       map[string]string                // by controller
 	off         atomic.Pointer[sets.Set[string]] // the controllers that are switched off
+	pausable    map[string][]pausable            // by controller
+	namespaces  atomic.Pointer[pausedNamespaces]
 }
 
 // Metrics are the metrics of the controllers of a process.
@@ -82,6 +90,8 @@ type Metrics struct {
 	Objects *ObjectMetrics
 	// Deletions shows whose deletions are stopped; nil shows nothing.
 	Deletions *DeletionMetrics
+	// Pauses report what is paused; nil reports nothing.
+	Pauses *PauseMetrics
 	// Writes counts the requests that write.
 	Writes *writes.Metrics
 }

@@ -40,6 +40,8 @@ func (c *built[T]) RunningSources() int { return int(c.feeding.Load()) }
 func (c *built[T]) Run(ctx context.Context) error {
 	c.builder.confirmations.begin()
 	c.builder.failures.begin()
+	c.builder.paused.clear()
+	defer c.builder.paused.clear()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, len(c.builder.sources))

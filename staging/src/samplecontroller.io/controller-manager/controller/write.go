@@ -64,9 +64,12 @@ type sentWrite struct {
 // tryFunc is [Request.try].
 type tryFunc func(context.Context, sentWrite) error
 
-// try sends a write, unless it has failed and its next try is not due. It returns a [Failure] if the
-// error is to be reported.
+// try sends a write, unless it has failed and its next try is not due, or the object is paused. It returns a
+// [Failure] if the error is to be reported. All writes for an object pass it.
 func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
+	if err := r.isPausedNow(); err != nil {
+		return err
+	}
 	f := r.failures
 	if failure := f.heldBack(w, time.Now()); failure != nil {
 		return failure

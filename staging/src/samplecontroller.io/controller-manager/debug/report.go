@@ -43,6 +43,11 @@ type Controller struct {
 	Reason string    `json:"reason,omitempty"`
 	// Unhealthy is why the health check of the controller fails, empty if it passes.
 	Unhealthy string `json:"unhealthy,omitempty"`
+	// Paused is whether all objects of the controller are paused by a setting, and PausedUntil when that ends; zero
+	// means without end. PausedObjects is how many objects were left alone at their last sync, for whatever reason.
+	Paused        bool      `json:"paused,omitempty"`
+	PausedUntil   time.Time `json:"pausedUntil,omitzero"`
+	PausedObjects int       `json:"pausedObjects,omitempty"`
 	// Queues are the queues of the controller: one, or one for each that Join joins.
 	Queues []reconcile.Progress `json:"queues,omitempty"`
 }

@@ -153,6 +153,7 @@ func (p Program) preflight(ctx context.Context, o *options.Options) (preflight.P
 		Undeclared:  n.undeclared(),
 		APIs:        n.apis(shared.Informers.Resources()),
 		Namespace:   b.config.Generic.Namespace,
+		Pause:       &preflight.Pause{Annotation: controller.PauseAnnotation(p.Name), Permissions: ofPauses(b)},
 		Lease:       n.lease,
 	}, nil
 }

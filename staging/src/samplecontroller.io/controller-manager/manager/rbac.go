@@ -52,7 +52,8 @@ No cluster is needed. Outside of a cluster, set --leader-elect-resource-namespac
 				return err
 			}
 			defer b.shared.Events.Shutdown()
-			return writeRoles(cmd.OutOrStdout(), p.Name, append(b.needs.groups, ofTokens(p.Name, b)...))
+			return writeRoles(cmd.OutOrStdout(), p.Name, slices.Concat(b.needs.groups, ofTokens(p.Name, b),
+				[]preflight.Group{{Permissions: ofPauses(b)}}))
 		},
 	}
 	addAllFlags(command, o, cliflag.NamedFlagSets{})
@@ -79,6 +80,20 @@ func (p Program) Needs(ctx context.Context, args ...string) (needs []controller.
 	}
 	defer b.shared.Events.Shutdown()
 	return b.needs.controllers, nil
+}
+
+// ofPauses returns the permissions to read the pause annotations of namespaces; none with --namespace.
+func ofPauses(b *built) (all []preflight.Permission) {
+	if b.config.Generic.Namespace != "" {
+		return nil
+	}
+	for _, rule := range controller.PauseRules() {
+		all = append(all, preflight.Expand(rule, "")...)
+	}
+	for i := range all {
+		all[i].ClusterScoped = true
+	}
+	return all
 }
 
 // ofTokens returns the permissions to request the tokens of the controllers' own accounts, which are in

@@ -49,9 +49,11 @@ func (r reporter) Report(limit int) debug.Report {
 		}
 	}
 	for _, status := range r.super.Status(limit) {
+		pauses := r.shared.PausesOf(status.Controller)
 		report.Controllers = append(report.Controllers, debug.Controller{
 			Name: status.Controller, State: string(status.State), Since: status.Since, Reason: truncate.Text(status.Reason),
 			Unhealthy: unhealthy[status.Controller], Queues: status.Loops,
+			Paused: pauses.Controller, PausedUntil: pauses.Until, PausedObjects: pauses.Objects,
 		})
 	}
 	for _, resource := range r.shared.Informers.Resources() {

@@ -64,6 +64,11 @@ func run(ctx context.Context, p parts) error {
 
 	p.shared.Informers.Start(serviceCtx)
 	defer p.shared.Informers.Shutdown()
+	stopPauses, err := p.shared.StartPauses(serviceCtx)
+	if err != nil {
+		return err
+	}
+	defer stopPauses()
 	if p.live != nil && p.config.File != nil {
 		p.apply(super)
 		var following sync.WaitGroup

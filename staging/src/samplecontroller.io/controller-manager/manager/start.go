@@ -110,6 +110,7 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 	}
 	factory.OnHang(reconnect)
 	shared = &controller.Shared{
+		Program:   p.Name,
 		Config:    client,
 		UserAgent: p.userAgent,
 		Gate:      c.LeaderElection.Gate(),
@@ -124,6 +125,15 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 
 		MaxDeletionsPerMinute: func() int { return c.Generic.MaxDeletionsPerMinute },
 	}
+	paused, err := c.Generic.Paused()
+	if err != nil {
+		return nil, nil, err // not reached: the flags are valid
+	}
+	shared.PausedController = func(name string) (time.Time, bool) {
+		until, ok := paused[name]
+		return until, ok
+	}
+	shared.Metrics.Pauses.Watch(shared)
 	if c.Generic.UseServiceAccountCredentials {
 		// Ignore the end of ctx, so that the last syncs still get a token.
 		if shared.Accounts, err = connection.NewAccounts(context.WithoutCancel(ctx), configFor(shared, "accounts"),

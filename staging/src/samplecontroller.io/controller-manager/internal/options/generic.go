@@ -23,6 +23,8 @@ type GenericOptions struct {
 	Selection *live.Value[[]string]
 	// ConfigFile is the path of the configuration file; empty means none.
 	ConfigFile string
+	// PausedControllers is the value of --paused-controllers.
+	PausedControllers []string
 	// Namespace is the only namespace to serve; empty means all.
 	Namespace string
 	// UseServiceAccountCredentials makes each controller write as a ServiceAccount of its own.
@@ -61,6 +63,7 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ConfigFile, "config", o.ConfigFile,
 		"Path of a file with values of flags. Flags that are given on the command line win. The file is read again when it changes: "+
 			"the log verbosity, the controllers to enable, their numbers of syncs and their intervals change while the process runs; a change of others is refused.")
+	o.addPauseFlag(fs)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The only namespace to serve. Other namespaces are not read, and no permissions are needed there. If empty, all namespaces are served.")
 	fs.BoolVar(&o.UseServiceAccountCredentials, "use-service-account-credentials", o.UseServiceAccountCredentials,
@@ -98,6 +101,9 @@ func (o *GenericOptions) validate() []error {
 		for _, err := range flatten(err) {
 			errs = append(errs, fmt.Errorf("--controllers: %w", err))
 		}
+	}
+	if _, err := o.Paused(); err != nil {
+		errs = append(errs, flatten(err)...)
 	}
 	errs = append(errs, validateNamespace(o.Namespace)...)
 	if o.MaxDeletionsPerMinute < 0 {

@@ -46,6 +46,8 @@ type Program struct {
 	APIs []API
 	// Namespace is the only namespace that the program serves; empty means all.
 	Namespace string
+	// Pause is the annotation that pauses objects. Optional.
+	Pause *Pause
 	// Lease is the Lease of the leader election. If nil, there is no election.
 	Lease *Lease
 }
@@ -78,6 +80,9 @@ func Run(ctx context.Context, p Program) (Report, error) {
 		c.discoverAPIs(ctx)
 		if c.Namespace != "" {
 			c.checkNamespace(ctx)
+		}
+		if c.Pause != nil {
+			c.checkPause(ctx)
 		}
 		if c.Lease != nil {
 			c.checkLease(ctx)

@@ -1,0 +1,208 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"samplecontroller.io/controller-manager/informers"
+	"samplecontroller.io/controller-manager/reconcile"
+)
+
+// namespacesWait is how long objects wait for the namespaces to be read. After that, the annotation of
+// namespaces is ignored until they are.
+const namespacesWait = 10 * time.Second
+
+// errNamespacesUnknown postpones the reconcile of an object: its namespace may be paused.
+var errNamespacesUnknown = fmt.Errorf("%w: namespaces are not yet read, and one may be paused", reconcile.ErrStale)
+
+// Whether namespaces can be read.
+const (
+	namespacesUnknown int32 = iota
+	namespacesReadable
+	namespacesUnreadable
+)
+
+// pausedNamespaces knows the pause annotation of each namespace. It reads only metadata, by a factory of its
+// own: the program may read whole Namespaces, and neither elections nor readiness depend on this one.
+type pausedNamespaces struct {
+	shared   *Shared
+	key      string // of the annotation
+	factory  *informers.Factory
+	store    cache.Store
+	state    atomic.Int32
+	waiting  atomic.Bool // objects were postponed
+	mutex    sync.Mutex
+	reported map[string]string // the invalid value of each namespace that an Event has reported
+}
+
+// StartPauses begins to watch the pause annotations of namespaces. Call stop at the end. With Shared.Namespace
+// it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored, as it is
+// while the API server does not permit to read namespaces.
+func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
+	if s.Program == "" {
+		return func() {}, nil
+	}
+	if s.Namespace != "" {
+		klog.FromContext(ctx).Info("Ignoring the pause annotation of the namespace, because --namespace is set: that of an object counts",
+			"annotation", PauseAnnotation(s.Program))
+		return func() {}, nil
+	}
+	client, err := metadata.NewForConfig(s.config("pause"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the pause annotations of namespaces: %w", err)
+	}
+	n := &pausedNamespaces{shared: s, key: PauseAnnotation(s.Program), factory: informers.NewFactory(),
+		reported: map[string]string{}}
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	informer := informers.InformerFor[*metav1.PartialObjectMetadata](n.factory, resource, client.Resource(resource).Namespace(""),
+		informers.WithTransform(n.trim))
+	n.store = informer.GetStore()
+	if _, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerDetailedFuncs[*metav1.PartialObjectMetadata]{
+		AddFunc:    func(namespace *metav1.PartialObjectMetadata, _ bool) { n.changed(namespace, nil) },
+		UpdateFunc: func(before, namespace *metav1.PartialObjectMetadata) { n.changed(namespace, before) },
+	}, cache.HandlerOptions{}); err != nil {
+		return nil, fmt.Errorf("reading the pause annotations of namespaces: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { n.follow(ctx) })
+	n.factory.Start(klog.NewContext(ctx, logr.Discard())) // follow logs
+	s.namespaces.Store(n)
+	return func() {
+		cancel()
+		ended := make(chan struct{})
+		go func() {
+			running.Wait()
+			n.factory.Shutdown()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Second): // a request that cannot be canceled must not delay the end of the process
+		}
+	}, nil
+}
+
+// trim is a transform. It keeps the name and the annotation.
+func (n *pausedNamespaces) trim(obj any) (any, error) {
+	namespace, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return obj, nil
+	}
+	kept := metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion}
+	if value, ok := namespace.Annotations[n.key]; ok {
+		kept.Annotations = map[string]string{n.key: value}
+	}
+	namespace.ObjectMeta = kept
+	return namespace, nil
+}
+
+// annotation returns the value of the annotation of a namespace. It returns [reconcile.ErrStale] while that is
+// not known.
+func (n *pausedNamespaces) annotation(namespace string) (value string, ok bool, err error) {
+	switch n.state.Load() {
+	case namespacesUnknown:
+		n.waiting.Store(true)
+		return "", false, errNamespacesUnknown
+	case namespacesUnreadable:
+		return "", false, nil
+	}
+	value, ok = n.get(namespace).Annotations[n.key]
+	return value, ok, nil
+}
+
+var noNamespace = &metav1.PartialObjectMetadata{}
+
+func (n *pausedNamespaces) get(namespace string) *metav1.PartialObjectMetadata {
+	if cached, found, err := n.store.GetByKey(namespace); err == nil && found {
+		return cached.(*metav1.PartialObjectMetadata)
+	}
+	return noNamespace
+}
+
+func (n *pausedNamespaces) uid(namespace string) types.UID { return n.get(namespace).UID }
+
+// isNews reports whether an invalid value of a namespace is not yet reported.
+func (n *pausedNamespaces) isNews(namespace, invalid string) bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	before, known := n.reported[namespace]
+	n.reported[namespace] = invalid
+	return !known || before != invalid
+}
+
+// changed enqueues the objects of a namespace whose annotation has changed.
+func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetadata) {
+	value, ok := namespace.Annotations[n.key]
+	if before == nil {
+		before = noNamespace
+	}
+	if old, had := before.Annotations[n.key]; value == old && ok == had {
+		return
+	}
+	trigger := "namespace resumed"
+	if ok && newPause(value, "") != nil {
+		trigger = "namespace paused"
+	}
+	n.shared.enqueueAll(namespace.Name, trigger)
+}
+
+// follow keeps the state until ctx ends.
+func (n *pausedNamespaces) follow(ctx context.Context) {
+	late := time.NewTimer(namespacesWait)
+	defer late.Stop()
+	isLate := false
+	for {
+		err, changed := n.factory.Served(n.store)
+		n.update(ctx, err, isLate)
+		select {
+		case <-ctx.Done():
+			return
+		case <-late.C:
+			isLate = true
+		case <-changed:
+		}
+	}
+}
+
+// update sets the state. err is why the namespaces are not read, nil if they are. An interrupted watch changes
+// nothing: the cache still holds what was last read.
+func (n *pausedNamespaces) update(ctx context.Context, err error, isLate bool) {
+	before, now := n.state.Load(), namespacesReadable
+	if err != nil {
+		isDenied := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+		if !isDenied && (before != namespacesUnknown || !isLate) {
+			return
+		}
+		now = namespacesUnreadable
+	}
+	if before == now {
+		return
+	}
+	n.state.Store(now)
+	logger := klog.FromContext(ctx)
+	if now == namespacesUnreadable {
+		logger.Error(err, "Ignoring the pause annotation of namespaces, because they cannot be read: that of an object counts",
+			"annotation", n.key)
+	} else if before == namespacesUnreadable {
+		logger.Info("Namespaces can be read now: their pause annotation counts", "annotation", n.key)
+	}
+	if n.waiting.Swap(false) || before != namespacesUnknown {
+		n.shared.enqueueAll("", "namespaces read")
+	}
+}

@@ -65,6 +65,9 @@ func TestInvalidFlagErrors(t *testing.T) {
 		want string
 	}{
 		"selection":              {[]string{"--controllers=bad"}, `--controllers: "bad" is not a known controller`},
+		"paused controller":      {[]string{"--paused-controllers=bad"}, `--paused-controllers: "bad" is not a known controller`},
+		"end of a pause":         {[]string{"--paused-controllers=foo-controller=2h"}, `--paused-controllers: "2h" is not a time: write for example foo-controller=2026-01-02T15:04:05Z`},
+		"paused twice":           {[]string{"--paused-controllers=foo-controller,foo-controller=2026-01-02T15:04:05Z"}, "--paused-controllers: foo-controller is named twice"},
 		"several namespaces":     {[]string{"--namespace=a,b"}, `--namespace: "a,b" is more than one namespace: use one, or leave it empty for all`},
 		"all namespaces":         {[]string{"--namespace=*"}, "--namespace: * is not supported"},
 		"invalid namespace":      {[]string{"--namespace=Team_A"}, `--namespace: "Team_A" is not a valid namespace name: a lowercase RFC 1123 label must`},

@@ -1,0 +1,159 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"samplecontroller.io/controller-manager/internal/fakeapi"
+)
+
+// namespacesGuard answers the requests of the pause watch with an error, or not at all.
+type namespacesGuard struct {
+	next  http.RoundTripper
+	code  atomic.Int32 // 0: it passes them
+	hangs bool
+}
+
+func (g *namespacesGuard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.UserAgent(), "/pause") {
+		return g.next.RoundTrip(r)
+	}
+	if g.code.Load() != 0 {
+		return fakeapi.Answer(r, http.StatusForbidden, apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil).Status())
+	}
+	if g.hangs {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return g.next.RoundTrip(r)
+}
+
+// runGuarded is Run with a guard.
+func runGuarded(t *testing.T, g *namespacesGuard, body func(*testing.T, *Env), args ...string) {
+	t.Helper()
+	running.Lock()
+	defer running.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		p := failureProgram()
+		api := fakeapi.New(schemeOf(t, p))
+		g.next = api
+		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, g)
+		e.wait, e.collect, e.serve = synctest.Wait, api.CollectGarbage, api.Serve
+		e.run(t, p, body, args)
+	})
+}
+
+// expectGauges expects the gauge of namespaces and that of paused objects.
+func expectGauges(t *testing.T, when string, readable, objects float64) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			got[family.GetName()] += m.GetGauge().GetValue()
+		}
+	}
+	if r, o := got["ensure_manager_pause_namespaces_readable"], got["ensure_manager_paused_objects"]; r != readable || o != objects {
+		t.Errorf("%s: namespaces are readable: %v, paused objects: %v, want %v and %v", when, r, o, readable, objects)
+	}
+}
+
+// TestUnreadableNamespaces permits to read namespaces only later.
+func TestUnreadableNamespaces(t *testing.T) {
+	g := &namespacesGuard{}
+	g.code.Store(http.StatusForbidden)
+	runGuarded(t, g, func(t *testing.T, e *Env) {
+		e.createNamespace("ns")
+		annotateNamespace(e, "true")
+		e.Create(widget("ns", "v1"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+		expectGauges(t, "forbidden", 0, 0)
+		annotate(e, "true")
+		e.Settle()
+		expect(t, "writes of a paused object", e.Writes(), statusPatch)
+		annotate(e, "-")
+		e.Settle()
+		expect(t, "writes of a resumed object", e.Writes(), statusPatch)
+		log := e.logged()
+		if n := strings.Count(log, "Ignoring the pause annotation of namespaces"); n != 1 || strings.Contains(log, "Not permitted to read") {
+			t.Errorf("%d lines about it, want 1:\n%s", n, log)
+		}
+		g.code.Store(0)
+		sleep(15 * time.Second)
+		expect(t, "writes when namespaces can be read", e.Writes(), statusPatch)
+		expectGauges(t, "granted", 1, 1)
+		all, _ := conditions(e, "ns")
+		expect(t, "conditions", all, "Paused PausedByNamespace")
+	})
+}
+
+// TestUnansweredNamespaces never answers the requests for namespaces. Nothing is written until it is given up.
+func TestUnansweredNamespaces(t *testing.T) {
+	runGuarded(t, &namespacesGuard{hangs: true}, func(t *testing.T, e *Env) {
+		e.Create(widget("ns", "v1"))
+		sleep(5 * time.Second)
+		expect(t, "writes after 5 s", e.Writes())
+		sleep(10 * time.Second)
+		expect(t, "writes after 15 s", e.Writes(), "create secrets ns/a", statusPatch)
+		expectGauges(t, "no answer", 0, 0)
+	})
+}
+
+// TestSingleNamespaceIsNotRead serves one namespace, whose annotation is ignored.
+func TestSingleNamespaceIsNotRead(t *testing.T) {
+	Run(t, failureProgram(), func(t *testing.T, e *Env) {
+		e.createNamespace("ns")
+		annotateNamespace(e, "true")
+		e.Create(widget("ns", "v1"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+		expectGauges(t, "one namespace", 0, 0)
+		if log := e.logged(); !strings.Contains(log, "INFO Ignoring the pause annotation of the namespace, because --namespace is set") {
+			t.Errorf("the log does not say that the namespace is not read:\n%s", log)
+		}
+		annotate(e, "true")
+		e.Settle()
+		expect(t, "writes of a paused object", e.Writes(), statusPatch)
+	}, "--namespace=ns")
+}
+
+// TestPausedObjectsAreCounted deletes a paused object, and ends the term with another one.
+func TestPausedObjectsAreCounted(t *testing.T) {
+	Run(t, failureProgram(), func(t *testing.T, e *Env) {
+		for _, ns := range []string{"ns", "other"} {
+			w := widget(ns, "v1")
+			setPause(w, "true")
+			e.Create(w)
+		}
+		e.Settle()
+		expectGauges(t, "two", 1, 2)
+		e.Delete(widget("other", ""))
+		e.Settle()
+		expectGauges(t, "one is deleted", 1, 1)
+		e.LoseLead()
+		e.Settle()
+		expectGauges(t, "on a standby", 1, 0)
+		e.Lead()
+		e.Settle()
+		expectGauges(t, "in the next term", 1, 1)
+		annotate(e, "-")
+		e.Settle()
+		expectGauges(t, "resumed", 1, 0)
+	})
+}

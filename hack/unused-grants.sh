@@ -15,6 +15,7 @@ export LC_ALL=C
 # Grants that the daemon does not use in the tests.
 explained=(
   'list configmaps/extension-apiserver-authentication' # for API servers without streaming lists (WatchList)
+  'list namespaces'                                    # as above
   'list pods'                                          # as above
   'list replicasets.apps'                              # as above
 )

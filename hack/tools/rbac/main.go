@@ -48,6 +48,11 @@ func run(w io.Writer, controllers []controller.Descriptor, name string) error {
 			}
 		}
 	}
+	for _, rule := range controller.PauseRules() {
+		if err := all.add("pauses of namespaces", rule); err != nil {
+			return err
+		}
+	}
 	reads, writes := all.split()
 	data := templateData{Rules: all.rules(), Reads: reads.rules(), Written: all.writes()}
 	for _, d := range controllers {

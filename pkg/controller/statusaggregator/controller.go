@@ -32,7 +32,8 @@ func newAggregator[T controller.Object](
 	c *controller.Context, adapter workload.Adapter[T], queue string, interval *controller.LiveDuration,
 ) (controller.Controller, error) {
 	a := &aggregator[T]{adapter: adapter}
-	objects := controller.For[T](c, controller.MayPatchStatus(), controller.Queue(queue), workload.Cached[T]())
+	objects := controller.For[T](c, controller.MayPatchStatus(), controller.Secondary(), controller.Queue(queue),
+		workload.Cached[T]())
 	// A throttled object is called again at the end of its interval anyway.
 	throttled := func(key cache.ObjectName) bool { return objects.Throttled(key) > 0 }
 	ofDeployment := func(d *appsv1.Deployment) []cache.ObjectName {

@@ -40,8 +40,9 @@ func newCommand() *cobra.Command {
 	command.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
-	command.AddCommand(newStatusCommand(), newWhyCommand(), newObjectsCommand(), newLeaderCommand(), newLogsCommand(),
-		newLogLevelCommand(), newAllowDeletionsCommand(), newPreflightCommand(), newDashboardCommand(), &cobra.Command{
+	command.AddCommand(newStatusCommand(), newWhyCommand(), newObjectsCommand(), newPauseCommand(), newResumeCommand(),
+		newLeaderCommand(), newLogsCommand(), newLogLevelCommand(), newAllowDeletionsCommand(), newPreflightCommand(),
+		newDashboardCommand(), &cobra.Command{
 			Use: "version", Short: "Print the version.", Args: cobra.NoArgs,
 			Run: func(cmd *cobra.Command, _ []string) {
 				fmt.Fprintln(cmd.OutOrStdout(), cmd.Parent().CommandPath(), "version", cmd.Parent().Version)

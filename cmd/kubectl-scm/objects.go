@@ -25,9 +25,10 @@ func newObjectsCommand() *cobra.Command {
 	v, all := &verb{}, false
 	command := &cobra.Command{
 		Use:   "objects [kind]",
-		Short: "Print the objects that are not Ready, with the reason and what to do.",
-		Long: `Print the objects that are not Ready, with the reason and what to do: those that need
-somebody (Stalled) first, then those that are on their way, each the oldest first.
+		Short: "Print the objects that are not Ready or are paused, with the reason and what to do.",
+		Long: `Print the objects that are not Ready or are paused, with the reason and what to do:
+those that need somebody (Stalled) first, then those that are on their way, each the
+oldest first.
 
 It reads all namespaces, or the one that --namespace names, with your own
 credentials. It asks no replica.`,
@@ -77,7 +78,7 @@ func (v *verb) objects(cmd *cobra.Command, c *cluster.Cluster, kinds []cluster.K
 	ctx, cancel := v.bounded(cmd.Context())
 	defer cancel()
 	l := listing{Objects: []cluster.Object{}}
-	ready := 0
+	ready, paused := 0, 0
 	var failures []error
 	for _, kind := range kinds {
 		err := c.Objects(ctx, kind, v.GivenNamespace(), func(o cluster.Object) {
@@ -85,7 +86,10 @@ func (v *verb) objects(cmd *cobra.Command, c *cluster.Cluster, kinds []cluster.K
 			if o.Ready() {
 				ready++
 			}
-			if all || !o.Ready() {
+			if o.Paused != "" {
+				paused++
+			}
+			if all || !o.Ready() || o.Paused != "" {
 				l.Objects = append(l.Objects, o)
 			}
 		})
@@ -105,6 +109,9 @@ func (v *verb) objects(cmd *cobra.Command, c *cluster.Cluster, kinds []cluster.K
 	}
 	if failure == nil || l.Total > 0 {
 		fmt.Fprintf(w, "%d of %d objects are Ready.\n", ready, l.Total)
+		if paused > 0 {
+			fmt.Fprintf(w, "Paused: %d.\n", paused)
+		}
 	}
 	return failure
 }
@@ -121,6 +128,9 @@ func printListed(w io.Writer, o cluster.Object) {
 	state := strings.TrimSpace(o.Condition + " " + o.Reason)
 	since := duration.HumanDuration(time.Since(o.Since))
 	debug.PrintWrapped(w, "", fmt.Sprintf("%s %s: %s for %s, %d of %d available", o.Kind, o.Key(), state, since, o.Available, o.Replicas))
+	if o.Paused != "" {
+		debug.PrintWrapped(w, "    ", o.Paused)
+	}
 	if !o.Ready() {
 		if o.Message != "" {
 			debug.PrintWrapped(w, "    ", o.Message)

@@ -140,6 +140,9 @@ func printObject(w io.Writer, o cluster.Object) {
 	fmt.Fprintln(w)
 	debug.PrintWrapped(w, "Reason:  ", o.Reason)
 	debug.PrintWrapped(w, "Message: ", o.Message)
+	if o.Paused != "" {
+		debug.PrintWrapped(w, "Paused:  ", o.Paused)
+	}
 	debug.PrintWrapped(w, "Pods:    ", fmt.Sprintf("%d of %d available. %s", o.Available, o.Replicas, o.Pods))
 	debug.PrintWrapped(w, "Next:    ", "see kubectl scm leader; then: "+o.Next)
 }

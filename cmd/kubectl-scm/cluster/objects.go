@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/pager"
 
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
 )
 
@@ -68,6 +69,8 @@ type Object struct {
 	Reason    string    `json:"reason,omitempty"`
 	Message   string    `json:"message,omitempty"`
 	Since     time.Time `json:"since,omitzero"`
+	// Paused is why the daemon leaves the object alone, until when, and how to resume; empty if it does not.
+	Paused string `json:"paused,omitempty"`
 	// Next is what to do.
 	Next string `json:"next,omitempty"`
 	// Available of Replicas Pods are available. Pods summarizes what the others wait for.
@@ -102,6 +105,9 @@ func NewObject(kind Kind, u *unstructured.Unstructured) Object {
 		o.Pods = status.Pods.Summary
 	}
 	for _, condition := range status.Conditions {
+		if condition.Status == metav1.ConditionTrue && condition.Type == controller.ConditionPaused {
+			o.Paused = condition.Message
+		}
 		if condition.Status == metav1.ConditionTrue && slices.Contains([]string{"Ready", "Reconciling", "Stalled"}, condition.Type) {
 			o.Condition, o.Reason, o.Message = condition.Type, condition.Reason, condition.Message
 			o.Since = condition.LastTransitionTime.Time
@@ -112,6 +118,9 @@ func NewObject(kind Kind, u *unstructured.Unstructured) Object {
 	}
 	if o.Next = NextStep(o.Reason); o.Condition == "" {
 		o.Next = "no daemon has written a status yet: kubectl scm status"
+	}
+	if o.Paused != "" {
+		o.Next = "resume it when it may be written again"
 	}
 	return o
 }

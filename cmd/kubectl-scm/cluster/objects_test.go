@@ -45,6 +45,10 @@ func TestObjectsSayWhatTheirStatusSays(t *testing.T) {
 			map[string]any{"observedGeneration": int64(1), "conditions": conditions(condition("Ready", "True", "Available"))},
 			Object{Condition: "Reconciling", Reason: "Progressing", Message: "the controller has not seen the last change of the spec", Since: since, Next: "wait"},
 		},
+		"paused": {
+			map[string]any{"observedGeneration": int64(2), "conditions": conditions(condition("Paused", "True", "PausedByAnnotation"), condition("Ready", "True", "Available"))},
+			Object{Condition: "Ready", Reason: "Available", Message: "why", Since: since, Paused: "why", Next: "resume it when it may be written again"},
+		},
 		"stalled": {
 			map[string]any{"observedGeneration": int64(2), "conditions": conditions(condition("Ready", "False", "InvalidSpec"), condition("Stalled", "True", "InvalidSpec"))},
 			Object{Condition: "Stalled", Reason: "InvalidSpec", Message: "why", Since: since, Next: "correct the field that the message names"},

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"samplecontroller.io/controller-manager/controller"
+
 	"samplecontroller.io/sample-controller-manager/cmd/sample-controller-manager/app"
 	"samplecontroller.io/sample-controller-manager/hack/test/cluster/clustertest"
 )
@@ -65,11 +67,13 @@ func ControllerRights(t *testing.T) sets.Set[string] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rights := sets.New("create events", "patch events")
+	rules := controller.PauseRules()
 	for _, d := range controllers {
-		for _, rule := range d.Rules {
-			rights.Insert(Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
-		}
+		rules = append(rules, d.Rules...)
+	}
+	rights := sets.New("create events", "patch events")
+	for _, rule := range rules {
+		rights.Insert(Grants(rule.APIGroups, rule.Resources, rule.ResourceNames, rule.Verbs)...)
 	}
 	return rights
 }

@@ -141,6 +141,7 @@ func (b *Builder[T]) act(ctx context.Context, r *Request[T], do func(context.Con
 	case r.object.GetDeletionTimestamp() != nil && b.finalizes(r.object):
 		return b.cleanUp(ctx, r)
 	default:
+		r.called = true
 		return do(ctx, r)
 	}
 }
@@ -228,9 +229,9 @@ func (b *Builder[T]) unpause(object T) bool {
 	}
 }
 
-// resume removes the condition Paused, if no write of the status has.
+// resume removes the condition Paused, if the controller's function was called and no write of the status has.
 func (b *Builder[T]) resume(ctx context.Context, r *Request[T]) error {
-	if b.conditions == nil || !r.found || r.stale != nil || r.pausing || r.object.GetDeletionTimestamp() != nil ||
+	if b.conditions == nil || !r.called || r.stale != nil || r.object.GetDeletionTimestamp() != nil ||
 		meta.FindStatusCondition(*b.conditionsOf(r.object), ConditionPaused) == nil {
 		return nil
 	}

@@ -5,7 +5,7 @@ package v1alpha1
 
 // Condition types. They follow the kstatus convention
 // (sigs.k8s.io/cli-utils/pkg/kstatus). Ready is always present. While Ready is False,
-// either Reconciling or Stalled is present and True.
+// either Reconciling or Stalled is present and True. Paused is independent of these.
 const (
 	// ConditionReady speaks of status.observedGeneration. After a change of the spec, it
 	// describes the former generation until the controller has observed the new one:
@@ -24,6 +24,10 @@ const (
 	// ConditionStalled is True while the object cannot become Ready without a change
 	// by somebody else. The message says which change.
 	ConditionStalled = "Stalled"
+	// ConditionPaused is True while the object is paused: by an annotation of the object or of
+	// its namespace, or by a setting of the controller. Nothing is written for the object, and the
+	// other conditions are from before. The message says until when, and how to resume.
+	ConditionPaused = "Paused"
 )
 
 // Reasons of the conditions. While Ready is False, it has the reason and the message

@@ -70,6 +70,31 @@ func TestBackup(t *testing.T) {
 	}, "--controllers=backup-controller", "--namespace=vaulted")
 }
 
+// TestPause pauses a Backup and then its namespace: the example has no line for that.
+func TestPause(t *testing.T) {
+	const paused = "ops-manager.samplecontroller.io/paused"
+	const status = "patch backups/status.ops.example.org vaulted/db"
+	v := &vault.Fake{}
+	run(t, v, func(t *testing.T, e *managertest.Env) {
+		e.Create(&api.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "vaulted", Name: "db", Annotations: map[string]string{paused: "true"}},
+			Spec:       api.BackupSpec{Source: "data", Schedule: "@daily", Retention: 3},
+		}, claim())
+		e.Settle()
+		expect(t, "a paused Backup", e.Writes(), status)
+		expect(t, "requests", v.Set(false))
+		managertest.Update(e, "", "vaulted", func(n *corev1.Namespace) { n.Annotations = map[string]string{paused: ""} })
+		managertest.Update(e, "vaulted", "db", func(b *api.Backup) { b.Annotations = nil })
+		e.Settle()
+		expect(t, "a Backup in a paused namespace", e.Writes(), status)
+		managertest.Update(e, "", "vaulted", func(n *corev1.Namespace) { n.Annotations = nil })
+		e.Settle()
+		expectReady(t, e, "True Scheduled")
+		expect(t, "a resumed Backup", e.Writes(), "patch backups.ops.example.org vaulted/db", "create cronjobs.batch vaulted/backup-db", status)
+		expect(t, "requests", v.Set(false), "PUT /vaults/vaulted/db")
+	}, "--controllers=backup-controller")
+}
+
 // TestVaultIsTriedAgain needs a minute, so it runs in memory only.
 func TestVaultIsTriedAgain(t *testing.T) {
 	v := &vault.Fake{}

@@ -29,7 +29,7 @@ var pages = []string{
 	"manifests/docs/preflight.md", "manifests/docs/objects.md", "manifests/docs/plugin.md", "manifests/docs/dashboard.md", "manifests/docs/operate.md", "manifests/docs/scaling.md",
 	"manifests/docs/security.md", "manifests/docs/troubleshooting.md", "manifests/docs/leadership.md", "manifests/monitoring/README.md",
 	"manifests/docs/policies.md", // has none yet
-	"manifests/docs/configure.md", "manifests/docs/live.md", "manifests/docs/3am.md", "manifests/docs/upgrade.md",
+	"manifests/docs/configure.md", "manifests/docs/control.md", "manifests/docs/3am.md", "manifests/docs/upgrade.md",
 }
 
 // preamble makes the commands of a page that cannot run here succeed, with the reason, and

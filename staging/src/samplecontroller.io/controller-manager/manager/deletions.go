@@ -46,8 +46,12 @@ func deletions(r reporter) http.Handler {
 
 // allowDeletions lets a controller delete without a limit, and returns the answer for the caller.
 func (r reporter) allowDeletions(name string) (answer string, err error) {
+	enabled, err := r.config.Controllers.Enabled(r.config.Generic.Selection.Get())
+	if err != nil {
+		return "", err
+	}
 	switch limit := r.shared.MaxDeletionsPerMinute(); {
-	case !slices.Contains(r.config.Enabled, name):
+	case !slices.Contains(enabled, name):
 		return "", fmt.Errorf("%s is disabled in this process", name)
 	case r.shared.Gate.Check() != nil && r.election != nil:
 		return "", fmt.Errorf("this process does not lead, ask the leader: %v", r.election.Status())

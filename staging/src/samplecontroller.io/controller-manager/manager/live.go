@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type liveConfig struct {
 	options *options.Options
 	metrics *configMetrics
 	refused atomic.Pointer[string] // why the content of the file is not in effect; nil: it is
+	paused  map[string]time.Time   // the controllers that were paused at the last change
 }
 
 // follow applies changes until ctx ends. apply puts the settings into effect.
@@ -89,6 +91,12 @@ func (p parts) apply(super *supervisor.Supervisor) {
 	off := sets.New(p.config.Controllers.Names()...).Delete(enabled...)
 	p.shared.SwitchOff(off) // first, so that nothing is written while they stop
 	super.Switch(enabled)
+	if paused := p.config.Generic.PausedControllers.Get().Until; !maps.Equal(paused, p.live.paused) {
+		for _, name := range enabled {
+			p.shared.PauseChanged(name)
+		}
+		p.live.paused = paused
+	}
 	for _, c := range p.controllers {
 		if looper, ok := c.(supervisor.Looper); ok {
 			for _, loop := range looper.Loops() {

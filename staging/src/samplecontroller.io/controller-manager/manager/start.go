@@ -123,14 +123,10 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 		SyncTimeout: c.Generic.SyncTimeout,
 		Metrics:     *metrics.controllers,
 
-		MaxDeletionsPerMinute: func() int { return c.Generic.MaxDeletionsPerMinute },
-	}
-	paused, err := c.Generic.Paused()
-	if err != nil {
-		return nil, nil, err // not reached: the flags are valid
+		MaxDeletionsPerMinute: c.Generic.MaxDeletionsPerMinute.Get,
 	}
 	shared.PausedController = func(name string) (time.Time, bool) {
-		until, ok := paused[name]
+		until, ok := c.Generic.PausedControllers.Get().Until[name]
 		return until, ok
 	}
 	shared.Metrics.Pauses.Watch(shared)

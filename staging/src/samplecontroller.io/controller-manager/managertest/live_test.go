@@ -109,3 +109,17 @@ func TestSyncOfControllerThatIsSwitchedOffWritesNothing(t *testing.T) {
 		expect(t, "labels", slices.Sorted(maps.Keys(m.Labels)), "b-controller")
 	})
 }
+
+func TestControllerIsPausedByTheFile(t *testing.T) {
+	configured(t, "{controllers: a-controller}", func(t *testing.T, e *Env, write func(string)) {
+		e.Settle()
+		write("{controllers: a-controller, paused-controllers: [a-controller]}")
+		time.Sleep(time.Second)
+		e.Create(configMapOf("live", "one"))
+		e.Settle()
+		expect(t, "writes while paused", e.Writes())
+		write("{controllers: a-controller}")
+		time.Sleep(time.Second + 10*time.Millisecond)
+		expect(t, "writes after the pause", e.Writes(), "patch configmaps live/one")
+	})
+}

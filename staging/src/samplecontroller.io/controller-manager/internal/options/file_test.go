@@ -154,21 +154,24 @@ func TestRandomFilesAreAppliedOrRefused(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	values := map[string][]string{
-		"controllers":          {"[\"*\"]", "[foo-controller]", "[none]", "[]", "\"*,-bar-controller\""},
-		"concurrent-foo-syncs": {"1", "20", "0", "x", "10001"},
-		"concurrent-bar-syncs": {"2", "30", "-1", "1.5"},
-		"v":                    {"0", "4", "-1", "9"},
-		"write-timeout":        {"5s", "1s"},
-		"no-flag":              {"1"},
+		"controllers":              {"[\"*\"]", "[foo-controller]", "[none]", "[]", "\"*,-bar-controller\""},
+		"concurrent-foo-syncs":     {"1", "20", "0", "x", "10001"},
+		"concurrent-bar-syncs":     {"2", "30", "-1", "1.5"},
+		"v":                        {"0", "4", "-1", "9"},
+		"max-deletions-per-minute": {"50", "-1"},
+		"paused-controllers":       {"[foo-controller]", "[foo-controller=2026-01-02T15:04:05Z]", "[none]", "[foo-controller=soon]"},
+		"write-timeout":            {"5s", "1s"},
+		"no-flag":                  {"1"},
 	}
 	state := func() string {
 		return fmt.Sprint(o.Generic.Selection.Get(), o.Workers.Of("foo-controller"), o.Workers.Of("bar-controller"),
-			o.Flags().FlagSet("logs").Lookup("v").Value)
+			o.Flags().FlagSet("logs").Lookup("v").Value, o.Generic.MaxDeletionsPerMinute, o.Generic.PausedControllers)
 	}
 	counts := map[bool]int{}
 	for i := range 1000 {
 		content := fmt.Sprintf("%s# %d\nflags:\n", header, i)
-		wanted := map[string]string{"controllers": "[\"*\"]", "concurrent-foo-syncs": "5", "concurrent-bar-syncs": "3", "v": "0"}
+		wanted := map[string]string{"controllers": "[\"*\"]", "concurrent-foo-syncs": "5", "concurrent-bar-syncs": "3", "v": "0",
+			"max-deletions-per-minute": "0", "paused-controllers": "[]"}
 		for name, all := range values {
 			if random.IntN(5) == 0 {
 				wanted[name] = all[random.IntN(len(all))]
@@ -179,7 +182,8 @@ func TestRandomFilesAreAppliedOrRefused(t *testing.T) {
 		f.write(content)
 		reload := o.File.Poll()
 		list := "[" + strings.Trim(strings.ReplaceAll(wanted["controllers"], ",", " "), `[]"`) + "]"
-		after := fmt.Sprint(list, " ", wanted["concurrent-foo-syncs"], " ", wanted["concurrent-bar-syncs"], " ", wanted["v"])
+		after := fmt.Sprint(list, " ", wanted["concurrent-foo-syncs"], " ", wanted["concurrent-bar-syncs"], " ", wanted["v"],
+			" ", wanted["max-deletions-per-minute"], " ", wanted["paused-controllers"])
 		switch {
 		case reload == nil:
 			t.Fatalf("seed %d: no change was found", seed)

@@ -23,8 +23,8 @@ type GenericOptions struct {
 	Selection *live.Value[[]string]
 	// ConfigFile is the path of the configuration file; empty means none.
 	ConfigFile string
-	// PausedControllers is the value of --paused-controllers.
-	PausedControllers []string
+	// PausedControllers is the value of --paused-controllers. It can change while the process runs.
+	PausedControllers *live.Value[Pauses]
 	// Namespace is the only namespace to serve; empty means all.
 	Namespace string
 	// UseServiceAccountCredentials makes each controller write as a ServiceAccount of its own.
@@ -32,7 +32,7 @@ type GenericOptions struct {
 	// SyncTimeout is how long the sync of one object may take.
 	SyncTimeout time.Duration
 	// MaxDeletionsPerMinute is how many objects each controller may delete within a minute; 0: no limit.
-	MaxDeletionsPerMinute int
+	MaxDeletionsPerMinute *live.Value[int]
 	// WarmStandby makes a process campaign only after its caches are filled.
 	WarmStandby bool
 	// ControllerShutdownTimeout is how long to wait for the controllers to stop.
@@ -44,6 +44,8 @@ type GenericOptions struct {
 func newGenericOptions(registry *controller.Registry) *GenericOptions {
 	return &GenericOptions{
 		Selection:                 live.New(live.Strings(), []string{"*"}, enables(registry)),
+		PausedControllers:         newPauses(registry),
+		MaxDeletionsPerMinute:     live.New(live.Int(), 0, notNegative),
 		ControllerShutdownTimeout: 10 * time.Second,
 		SyncTimeout:               30 * time.Second,
 		WarmStandby:               true,
@@ -62,14 +64,14 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"All controllers: "+strings.Join(o.registry.Names(), ", ")+"\nDisabled-by-default controllers: "+disabled)
 	fs.StringVar(&o.ConfigFile, "config", o.ConfigFile,
 		"Path of a file with values of flags. Flags that are given on the command line win. The file is read again when it changes: "+
-			"the log verbosity, the controllers to enable, their numbers of syncs and their intervals change while the process runs; a change of others is refused.")
+			"the log verbosity, the controllers to enable or to pause, their numbers of syncs, intervals and deletions change while the process runs; a change of others is refused.")
 	o.addPauseFlag(fs)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The only namespace to serve. Other namespaces are not read, and no permissions are needed there. If empty, all namespaces are served.")
 	fs.BoolVar(&o.UseServiceAccountCredentials, "use-service-account-credentials", o.UseServiceAccountCredentials,
 		"If true, each controller writes with the credentials of its own ServiceAccount, named <program's ServiceAccount>-<controller>, in the same namespace. The ServiceAccounts must already exist. Reads, Events and the Lease use the program's own credentials.")
 	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "How long the sync of one object may take before it is canceled and retried with backoff.")
-	fs.IntVar(&o.MaxDeletionsPerMinute, "max-deletions-per-minute", o.MaxDeletionsPerMinute,
+	fs.Var(o.MaxDeletionsPerMinute, "max-deletions-per-minute",
 		"How many objects each controller may delete within a minute. A controller that wants to delete more deletes nothing until an operator lets it, by a PUT of /debug/deletions/<controller>. Everything else goes on. 0 means no limit.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
 		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
@@ -102,12 +104,14 @@ func (o *GenericOptions) validate() []error {
 			errs = append(errs, fmt.Errorf("--controllers: %w", err))
 		}
 	}
-	if _, err := o.Paused(); err != nil {
-		errs = append(errs, flatten(err)...)
+	if err := o.PausedControllers.Check(); err != nil {
+		for _, err := range flatten(err) {
+			errs = append(errs, fmt.Errorf("--paused-controllers: %w", err))
+		}
 	}
 	errs = append(errs, validateNamespace(o.Namespace)...)
-	if o.MaxDeletionsPerMinute < 0 {
-		errs = append(errs, fmt.Errorf("--max-deletions-per-minute: %d must not be negative; 0 means no limit", o.MaxDeletionsPerMinute))
+	if err := o.MaxDeletionsPerMinute.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("--max-deletions-per-minute: %w", err))
 	}
 	errs = append(errs, controller.CheckDuration("sync-timeout", o.SyncTimeout, time.Second)...)
 	errs = append(errs, controller.CheckDuration("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
@@ -137,6 +141,13 @@ func enables(registry *controller.Registry) func([]string) error {
 		_, err := registry.Enabled(selection)
 		return err
 	}
+}
+
+func notNegative(limit int) error {
+	if limit < 0 {
+		return fmt.Errorf("%d must not be negative; 0 means no limit", limit)
+	}
+	return nil
 }
 
 // flatten returns the errors that err aggregates.

@@ -58,13 +58,12 @@ func TestConfigFileChangesLeader(t *testing.T) {
 		t.Errorf("writes of foo-controller while it was off: %v", writes)
 	}
 
-	apply(own, "v: 4")
+	apply(own)
 	d.WaitState("foo-controller", "Running")
 	foos.WaitReady(t, ns, "foo", 1)
-	d.WaitLog(`"Synced"`) // at verbosity 4
 
-	write(own, "v: 2", "leader-elect-lease-duration: 70s")
-	d.WaitLog("flags.leader-elect-lease-duration: changing it needs a restart")
+	write(own, "sync-timeout: 70s")
+	d.WaitLog("flags.sync-timeout: changing it needs a restart")
 	d.GetPage("/debug/controllers", d.Admin(), 200, "Configuration file refused")
 	if got := d.Value("sample_controller_manager_config_refused"); got != 1 {
 		t.Errorf("config_refused is %v, want 1", got)

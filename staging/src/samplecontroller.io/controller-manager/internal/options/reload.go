@@ -107,7 +107,7 @@ func (f *ConfigFile) Poll() *Reload {
 		commit()
 	}
 	f.settings = settings
-	reload := &Reload{}
+	reload := &Reload{Changes: []string{}}
 	for _, name := range changed {
 		reload.Changes = append(reload.Changes, fmt.Sprintf("%s: %s -> %s", name, before[name], f.flags[name].Value))
 	}

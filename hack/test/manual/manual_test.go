@@ -87,7 +87,7 @@ func TestReasonsAreCounted(t *testing.T) {
 }
 
 var conditions = []string{workloadv1alpha1.ConditionReady, workloadv1alpha1.ConditionReconciling,
-	workloadv1alpha1.ConditionStalled}
+	workloadv1alpha1.ConditionStalled, workloadv1alpha1.ConditionPaused}
 
 func read(t *testing.T, file string) string {
 	t.Helper()

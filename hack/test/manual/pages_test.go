@@ -32,7 +32,7 @@ var foreignFlags = []string{
 	"serviceaccount", "show-managed-fields", "since", "subresource", "type", "user",
 	// kubectl scm
 	"certificate-authority", "daemon-namespace", "insecure-skip-tls-verify", "log-level-setter", "pod", "port", "server", "status-reader",
-	"tail", "timeout", "watch",
+	"tail", "timeout", "until", "watch",
 	// kube-state-metrics
 	"custom-resource-state-config-file",
 	// argocd, skopeo, sha256sum, krew, oras

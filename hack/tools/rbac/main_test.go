@@ -99,6 +99,10 @@ rules:
 - apiGroups: [""]
   resources: ["configmaps/finalizers"]
   verbs: ["update"]
+# pauses of namespaces
+- apiGroups: [""]
+  resources: ["namespaces"]
+  verbs: ["list", "watch"]
 # copy-controller
 - apiGroups: [""]
   resources: ["secrets"]

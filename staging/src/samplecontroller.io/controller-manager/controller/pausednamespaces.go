@@ -69,8 +69,8 @@ func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	n := &pausedNamespaces{shared: s, key: PauseAnnotation(s.Program), factory: informers.NewFactory(),
 		reported: map[string]string{}}
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	informer := informers.InformerFor[*metav1.PartialObjectMetadata](n.factory, resource, client.Resource(resource).Namespace(""),
-		informers.WithTransform(n.trim))
+	informer := informers.InformerFor[*metav1.PartialObjectMetadata](n.factory, resource,
+		client.Resource(resource).Namespace(""), informers.WithTransform(n.trim))
 	n.store = informer.GetStore()
 	if _, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerDetailedFuncs[*metav1.PartialObjectMetadata]{
 		AddFunc:    func(namespace *metav1.PartialObjectMetadata, _ bool) { n.changed(namespace, nil) },

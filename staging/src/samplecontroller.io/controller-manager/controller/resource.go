@@ -99,7 +99,8 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 	}
 	return &resource[T]{
 		kind: kind, name: name, selector: selector, manager: c.name, writes: c.writes(),
-		cluster: o.cluster, use: use, queue: o.queue, secondary: o.secondary, madeBy: o.madeBy, changes: o.changes, shared: o.shared,
+		cluster: o.cluster, use: use, queue: o.queue, secondary: o.secondary,
+		madeBy: o.madeBy, changes: o.changes, shared: o.shared,
 		note: func(text string) { c.shared.note(c.name, text) },
 		// The API server encodes built-in objects like this process, and stores custom ones as
 		// they were written.

@@ -71,7 +71,8 @@ func (c *Cluster) Pause(ctx context.Context, p Pausable, value *string) (before 
 	if err != nil {
 		return nil, Object{}, err
 	}
-	if _, err = client.Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	if _, err = client.Patch(ctx, p.Name, types.MergePatchType, patch, options); err != nil {
 		return nil, Object{}, failed("annotating", err)
 	}
 	return before, paused, nil

@@ -56,6 +56,7 @@ func TestPause(t *testing.T) {
 
 		framework.Kubectl(t, "-n", ns, "scale", "deployment", "a", "--replicas=3")
 		r.Kill()
+		framework.FreeLease(t) // which would expire only in a minute
 		r = framework.StartReplica(t, flags...).Ready()
 		holder = framework.WaitLeader(t, holder)
 		other := framework.NewNamespace(t) // what is created last is synced last

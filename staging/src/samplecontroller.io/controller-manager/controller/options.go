@@ -66,7 +66,8 @@ func (o *kindOptions) groupVersionKind(c *Context) (schema.GroupVersionKind, err
 // optionsOf returns the options that were given to use for the kind T of a controller, whose cache holds
 // objects of type cached.
 func optionsOf[T Object](c *Context, use string, cached reflect.Type, opts []Option) (kindOptions, error) {
-	o := kindOptions{pauseKey: c.shared.pauseKey(), prefix: c.name + ": ", kind: reflect.TypeFor[T](), cached: cached, use: use}
+	o := kindOptions{prefix: c.name + ": ", kind: reflect.TypeFor[T](), cached: cached, use: use}
+	o.pauseKey = c.shared.pauseKey()
 	for _, opt := range opts {
 		opt(&o)
 	}

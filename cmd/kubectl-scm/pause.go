@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
 
 	"samplecontroller.io/sample-controller-manager/cmd/kubectl-scm/cluster"
@@ -169,7 +168,7 @@ func (v *verb) resume(cmd *cobra.Command, c *cluster.Cluster, p cluster.Pausable
 func printResumed(w io.Writer, p cluster.Pausable, before *string, object cluster.Object) {
 	text := fmt.Sprintf("Resumed %s. The daemon corrects what was changed in the meantime, within a second.", p)
 	if before == nil {
-		text = fmt.Sprintf("%s has no annotation %s: there is nothing to remove.", p, controller.PauseAnnotation(cluster.Daemon))
+		text = fmt.Sprintf("%s has no annotation %s: there is nothing to remove.", p, cluster.PauseAnnotation)
 	}
 	debug.PrintWrapped(w, "", text)
 	if object.Paused != "" && !strings.Contains(object.Paused, " of this "+p.Kind.Name+" ") {

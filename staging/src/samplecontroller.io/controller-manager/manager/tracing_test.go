@@ -15,9 +15,10 @@ import (
 
 // TestHangingCollectorDelaysNothing has a collector that accepts connections and never answers.
 func TestHangingCollectorDelaysNothing(t *testing.T) {
+	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100")
 	// So that the goroutines of the exporter end soon after the test.
-	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3000")
-	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "3000")
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2500")
+	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "2500")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +34,7 @@ func TestHangingCollectorDelaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	tracer := provider.Tracer("test")
-	const spans = 500 // one batch
+	const spans = 500 // more than wait in memory
 	for range spans {
 		_, span := tracer.Start(t.Context(), "Sync")
 		span.End()

@@ -157,9 +157,21 @@ func (o Objects) Touch(ctx context.Context, ns, name, value string) error {
 // DryRun tries a write. The call has the form of the audit log, "patch foos/status". A patch
 // is a JSON merge patch.
 func DryRun(ctx context.Context, client rest.Interface, call, path, body string) error {
+	return send(ctx, client, call, path, body, metav1.DryRunAll)
+}
+
+// Write is like [DryRun], but the write is real.
+func Write(ctx context.Context, client rest.Interface, call, path, body string) error {
+	return send(ctx, client, call, path, body)
+}
+
+func send(ctx context.Context, client rest.Interface, call, path, body string, dryRun ...string) error {
 	verb, _, _ := strings.Cut(call, " ")
 	method := map[string]string{"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}[verb]
-	request := client.Verb(method).AbsPath(path).Param("dryRun", metav1.DryRunAll).Body([]byte(body))
+	request := client.Verb(method).AbsPath(path).Body([]byte(body))
+	for _, value := range dryRun {
+		request.Param("dryRun", value)
+	}
 	if verb == "patch" {
 		request.SetHeader("Content-Type", string(types.MergePatchType))
 	}

@@ -63,9 +63,12 @@ func TestFenceAdmitsOnlyHolder(t *testing.T) {
 		writers[b].waitUntilMay(t, false)
 		writers[a].waitUntilMay(t, true)
 		wantWrites("a leads", a, admin)
-		// Writes of a standby are not fenced.
+		// Writes of a standby are not fenced, and nor are dry runs, which are those of a shadow and of plan.
 		for _, who := range []string{a, b, unbound} {
 			writers[who].wantUnfenced(t)
+			if err := writers[who].createDry(t.Context()); err != nil {
+				t.Errorf("a dry run by %s: %v", who, err)
+			}
 		}
 
 		began := time.Now()

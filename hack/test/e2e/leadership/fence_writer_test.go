@@ -30,7 +30,8 @@ func boundToken(t *testing.T, pod string) string {
 		&authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod})
 }
 
-// writer tests, by dry runs, whether it may make the daemon's writes in a namespace.
+// writer tests whether it may make the daemon's writes in a namespace. The fence admits dry runs, so the writes are
+// real.
 type writer struct {
 	client rest.Interface
 	ns     string
@@ -58,18 +59,26 @@ func newWriter(ns, token string) *writer {
 // newAdmin returns a writer that is a cluster admin.
 func newAdmin(ns string) *writer { return &writer{framework.Kube().Discovery().RESTClient(), ns} }
 
-// create tries to create a Deployment.
-func (w *writer) create(ctx context.Context) error {
-	body := fmt.Sprintf(`{"metadata":{"name":"new","ownerReferences":[`+owner+`]},"spec":{"selector":{"matchLabels":{"app":"web"}},
+// create tries to create a Deployment without Pods.
+func (w *writer) create(ctx context.Context) error { return w.createBy(ctx, clustertest.Write) }
+
+// createDry is create by a dry run.
+func (w *writer) createDry(ctx context.Context) error { return w.createBy(ctx, clustertest.DryRun) }
+
+func (w *writer) createBy(
+	ctx context.Context, send func(context.Context, rest.Interface, string, string, string) error,
+) error {
+	body := fmt.Sprintf(`{"metadata":{"generateName":"new-","ownerReferences":[`+owner+`]},
+		"spec":{"replicas":0,"selector":{"matchLabels":{"app":"web"}},
 		"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx"}]}}}}`, "uid")
-	return clustertest.DryRun(ctx, w.client, "create deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments", body)
+	return send(ctx, w.client, "create deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments", body)
 }
 
 // writes tries all fenced writes, with the Deployment "web" and with an object "parent" of
 // each kind, and returns their errors.
 func (w *writer) writes(ctx context.Context) map[string]error {
 	errs := map[string]error{"create deployments": w.create(ctx)}
-	try := func(call, path, body string) { errs[call] = clustertest.DryRun(ctx, w.client, call, path, body) }
+	try := func(call, path, body string) { errs[call] = clustertest.Write(ctx, w.client, call, path, body) }
 	try("patch deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/web", `{"spec":{"replicas":2}}`)
 	for _, k := range framework.Kinds {
 		try("patch "+k.Resource+"/status", fmt.Sprintf("/apis/%s/namespaces/%s/%s/parent/status", k.GroupVersion(), w.ns, k.Resource), `{"status":{"replicas":2}}`)

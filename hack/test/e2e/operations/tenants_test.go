@@ -213,7 +213,7 @@ func (t *tenant) wantFenced(test *testing.T, other *tenant) {
 		config := framework.TokenConfig(framework.NewToken(test, tn.namespace, tn.account, nil))
 		client := kubernetes.NewForConfigOrDie(config).Discovery().RESTClient()
 		path := fmt.Sprintf("/apis/samplecontroller.k8s.io/v1alpha1/namespaces/%s/foos/foo/status", tn.serves)
-		return clustertest.DryRun(ctx, client, "patch foos/status", path, `{"status":{"replicas":2}}`)
+		return clustertest.Write(ctx, client, "patch foos/status", path, `{"status":{"replicas":2}}`)
 	}
 	clustertest.WaitUntil(test, "the fence works", func(ctx context.Context) error {
 		err := write(ctx, t)

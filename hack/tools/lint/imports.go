@@ -38,16 +38,17 @@ var importRules = depguard.LinterSettings{
 
 	// In the library, packages import downward: managertest, manager, then options, supervisor
 	// and debug, then controller, then the others. The others do not import each other, except
-	// that writes records in reconcile what a sync writes, and that informers makes a placeholder
+	// that writes records in reconcile what a sync writes, that plan asks writes what a request writes, and that informers makes a placeholder
 	// of tolerant of an object that a program cannot transform.
 	"library": ours(downward, in(inLibrary,
 		"!**/controller-manager/controller/**", "!**/controller-manager/debug/**", "!**/controller-manager/examples/**",
 		"!**/controller-manager/informers/**", "!**/controller-manager/internal/options/**",
-		"!**/controller-manager/internal/supervisor/**", "!**/controller-manager/internal/writes/**",
+		"!**/controller-manager/internal/plan/**", "!**/controller-manager/internal/supervisor/**", "!**/controller-manager/internal/writes/**",
 		"!**/controller-manager/manager/**", "!**/controller-manager/managertest/**"),
 		leaves...),
 	"library/informers":  ours(downward, in("**/controller-manager/informers/**"), append(leaves, library+"/tolerant")...),
 	"library/writes":     ours(downward, in("**/controller-manager/internal/writes/**"), append(leaves, library+"/reconcile")...),
+	"library/plan":       ours(downward, in("**/controller-manager/internal/plan/**"), append(leaves, library+"/internal/writes")...),
 	"library/controller": ours(downward, in("**/controller-manager/controller/**"), belowController...),
 	"library/supervisor": ours(downward, in("**/controller-manager/internal/supervisor/**"),
 		append(leaves, library+"/controller", library+"/reconcile")...),
@@ -130,8 +131,8 @@ var leaves = func() []string {
 	return slices.Clip(all)
 }()
 
-var belowController = slices.Clip(append(leaves, library+"/informers", library+"/internal/leadership", library+"/internal/writes",
-	library+"/reconcile", library+"/tolerant"))
+var belowController = slices.Clip(append(leaves, library+"/informers", library+"/internal/leadership", library+"/internal/plan",
+	library+"/internal/writes", library+"/reconcile", library+"/tolerant"))
 
 var workload = []string{api, library + "/controller", library + "/tolerant", root + "/pkg/pods"}
 

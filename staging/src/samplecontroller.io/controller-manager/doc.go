@@ -25,6 +25,7 @@
 //   - leadership has terms by a Lease, which is released after the last write, and the gate that only
 //     writes of the leader pass.
 //   - writes counts the writes of each controller, and lists missing permissions.
+//   - plan makes each write of a process a dry run, and records what would change.
 //   - server serves HTTPS with probes, metrics and debugging endpoints, with delegated authentication
 //     and authorization.
 //

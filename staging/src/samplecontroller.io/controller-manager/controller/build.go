@@ -40,7 +40,9 @@ func (r *Registry) Build(ctx context.Context, p *Shared, names []string) ([]Cont
 		}
 		undo := p.Informers.Undo()
 		built, err := d.build(ctx, p.context(d, r.statusGroups()))
-		p.Metrics.Writes.Prepare(d.Name, writesAllowedBy(p.RulesOf(d))...)
+		allowed := writesAllowedBy(p.RulesOf(d))
+		p.Metrics.Writes.Prepare(d.Name, allowed...)
+		p.DryRun.Prepare(d.Name, allowed...)
 		if misuse.Is(err) {
 			return nil, err
 		}

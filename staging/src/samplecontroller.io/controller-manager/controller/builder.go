@@ -81,7 +81,7 @@ type Builder[T Object] struct {
 func For[T Object](c *Context, opts ...Option) *Builder[T] {
 	c.unfinished++
 	b := &Builder[T]{context: c, recorder: c.Recorder(), reported: lru.New(maxReported), pauseKey: c.shared.pauseKey()}
-	b.pace = paceOf(0)
+	b.pace = b.paceOf(unpaced)
 	resource, err := newResource[T](c, "For", opts)
 	if err != nil {
 		b.errs = append(b.errs, err)
@@ -166,17 +166,23 @@ func (b *Builder[T]) Paced(interval time.Duration, changeOf func(before, after T
 	if b.declares("Paced", true); interval < 0 {
 		b.fail(misuse.Errorf("%s: Paced with the interval %v: it must not be negative", b.context.name, interval))
 	}
-	b.pace, b.changeOf = paceOf(interval), changeOf
+	b.pace, b.changeOf = b.paceOf(func() time.Duration { return interval }), changeOf
 }
 
 // PacedLive is like [Builder.Paced], with an interval that can change while the program runs.
 func (b *Builder[T]) PacedLive(interval *LiveDuration, changeOf func(before, after T) Change) {
-	b.declares("PacedLive", interval != nil)
-	b.pace, b.changeOf = reconcile.NewPace(interval.Get, clock.RealClock{}), changeOf
+	if b.declares("PacedLive", interval != nil); interval != nil {
+		b.pace, b.changeOf = b.paceOf(interval.Get), changeOf
+	}
 }
 
-func paceOf(interval time.Duration) *reconcile.Pace {
-	return reconcile.NewPace(func() time.Duration { return interval }, clock.RealClock{})
+func unpaced() time.Duration { return 0 }
+
+func (b *Builder[T]) paceOf(interval func() time.Duration) *reconcile.Pace {
+	if b.context.DryRun() {
+		interval = unpaced // nothing is written, so nothing can follow
+	}
+	return reconcile.NewPace(interval, clock.RealClock{})
 }
 
 // Throttled returns how long the status of an object will not be written, whatever changes, because of

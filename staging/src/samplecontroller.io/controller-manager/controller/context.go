@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	restclient "k8s.io/client-go/rest"
@@ -50,6 +51,11 @@ func (c *Context) Namespace() string { return c.shared.Namespace }
 
 // Runs reports whether the named controller is enabled in this process.
 func (c *Context) Runs(controller string) bool { return slices.Contains(c.shared.enabled, controller) }
+
+// DryRun reports whether the process writes nothing, because it makes a plan or is a shadow. Then the writes of all
+// clients from [Context.ClientConfig] are dry runs, finalizers' functions and sources of keys are not called, and no
+// Events are sent. A controller must not change other systems then.
+func (c *Context) DryRun() bool { return c.shared.DryRun != nil }
 
 // StatusGroups returns the API groups of the kinds whose status is written by controllers of
 // the program: by all that have it in their Rules, including disabled ones, and by those that have
@@ -93,6 +99,10 @@ func (c *Context) ClientConfig() *restclient.Config {
 		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
 	}
 	config.Wrap(c.shared.whileOn(c.name))
+	if dryRun := c.shared.DryRun; dryRun != nil {
+		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+		config.Wrap(dryRun.Wrap(c.name)) // outside of the accounts, because it also reads
+	}
 	config.Wrap(c.writes().Wrap) // outside of the gate, to see the writes that it rejects
 	config.Wrap(refusing(isWatch, "clients from Context.ClientConfig cannot watch, because their requests have a "+
 		"timeout: use Context.ReadConfig"))
@@ -199,6 +209,9 @@ func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *recon
 	}
 	if c.shared.Tracing != nil {
 		all = append(all, reconcile.WithTracer(c.shared.Tracing.Tracer(tracerName)))
+	}
+	if c.shared.DryRun != nil {
+		all = append(all, reconcile.WithPlanner(c.shared.DryRun))
 	}
 	return reconcile.New(c.name, sync, append(all, opts...)...)
 }

@@ -51,7 +51,7 @@ func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) er
 	}
 	w.send = func(ctx context.Context) error {
 		err := o.resource.delete(ctx, cached)
-		if err == nil || isConflict(err) { // wait until the cache has another version, or none
+		if err == nil && !o.resource.dryRun || isConflict(err) { // wait until the cache has another version, or none
 			o.owner.consistency.Conflicted(r.key, o.resource.informer.GetStore(), cached)
 		}
 		return r.isStale(err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
+	"samplecontroller.io/controller-manager/internal/plan"
 )
 
 // Finalize makes the controller clean up before an object is gone, for example something outside of
@@ -73,6 +74,11 @@ func (b *Builder[T]) addFinalizer(ctx context.Context, r *Request[T]) error {
 
 // cleanUp finalizes an object and removes the finalizer.
 func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
+	if b.context.DryRun() {
+		plan.Finalize(ctx, plan.Change{Resource: b.resource.inMetrics(), Namespace: r.key.Namespace, Name: r.key.Name,
+			Finalizer: b.finalizer})
+		return nil
+	}
 	if err := b.context.leading(); err != nil {
 		return err // requests to other systems do not pass the gate
 	}

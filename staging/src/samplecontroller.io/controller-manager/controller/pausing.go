@@ -137,7 +137,10 @@ func (b *Builder[T]) act(ctx context.Context, r *Request[T], do func(context.Con
 	b.paused.remove(r.key)
 	switch {
 	case r.object.GetDeletionTimestamp() == nil && b.finalize != nil && !b.finalizes(r.object):
-		return b.addFinalizer(ctx, r)
+		if err := b.addFinalizer(ctx, r); err != nil || !b.resource.dryRun {
+			return err
+		}
+		return do(ctx, r) // no event follows
 	case r.object.GetDeletionTimestamp() != nil && b.finalizes(r.object):
 		return b.cleanUp(ctx, r)
 	default:

@@ -144,7 +144,7 @@ func (r *Request[T]) Delete(ctx context.Context) error {
 	w.own = true
 	w.send = func(ctx context.Context) error {
 		err := b.resource.delete(ctx, r.object)
-		if err == nil || isConflict(err) {
+		if err == nil && !b.resource.dryRun || isConflict(err) {
 			b.consistency.Conflicted(r.key, store, r.object) // wait until the cache has another version, or none
 		}
 		return r.isStale(err)

@@ -55,6 +55,7 @@ type resource[T Object] struct {
 	madeBy    []string // field managers: see MadeBy
 	// informerWith returns the informer again, with more options.
 	informerWith func(...informers.Option) cache.TypedSharedIndexInformer[T]
+	dryRun       bool         // see Context.DryRun
 	noted        atomic.Bool  // a patch that changed nothing has been logged
 	note         func(string) // for the status page
 }
@@ -98,7 +99,7 @@ func describe[T Object](c *Context, use string, cached reflect.Type, opts []Opti
 		name.Resource = o.resource
 	}
 	return &resource[T]{
-		kind: kind, name: name, selector: selector, manager: c.name, writes: c.writes(),
+		kind: kind, name: name, selector: selector, manager: c.name, writes: c.writes(), dryRun: c.DryRun(),
 		cluster: o.cluster, use: use, queue: o.queue, secondary: o.secondary,
 		madeBy: o.madeBy, changes: o.changes, shared: o.shared,
 		note: func(text string) { c.shared.note(c.name, text) },

@@ -21,6 +21,7 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/internal/leadership"
+	"samplecontroller.io/controller-manager/internal/plan"
 	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
 	"samplecontroller.io/controller-manager/tolerant"
@@ -66,6 +67,9 @@ type Shared struct {
 	Metrics Metrics
 	// Tracing provides the tracers of syncs and of the requests of controllers. If nil, nothing is traced.
 	Tracing trace.TracerProvider
+	// DryRun records what the controllers would write, in a process whose writes are all dry runs: Config must
+	// have the wrapper [plan.OnlyDryRuns]. It is nil in a process that writes.
+	DryRun *plan.Recorder
 
 	enabled     []string // names of the controllers that are built
 	mutex       sync.Mutex
@@ -148,6 +152,9 @@ func (s *Shared) writesOf(name string) *writes.Transport {
 			s.writes = map[string]*writes.Transport{}
 		}
 		transport = writes.New(name, s.Metrics.Writes, leadership.ErrNotLeading, errSwitchedOff)
+		if s.DryRun != nil {
+			transport = writes.NewDryRun(name, leadership.ErrNotLeading, errSwitchedOff)
+		}
 		s.writes[name] = transport
 	}
 	return transport

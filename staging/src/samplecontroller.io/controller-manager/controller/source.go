@@ -20,6 +20,8 @@ import (
 // ends. It calls enqueue for each object that is to be reconciled; enqueue may be called concurrently.
 // Keys that are enqueued in no term are not kept: at its start, a controller reconciles all objects.
 //
+// It is not called in a dry run: see [Context.DryRun].
+//
 // If run returns earlier, or panics, the controller is restarted with backoff.
 func (b *Builder[T]) Source(run func(ctx context.Context, enqueue func(cache.ObjectName)) error) {
 	b.declares("Source", run != nil)
@@ -42,6 +44,9 @@ func (c *built[T]) Run(ctx context.Context) error {
 	c.builder.failures.begin()
 	c.builder.paused.clear()
 	defer c.builder.paused.clear()
+	if c.builder.context.DryRun() {
+		return c.Loop.Run(ctx) // without the sources, which may take from other systems
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, len(c.builder.sources))

@@ -195,7 +195,8 @@ func (r *resource[T]) sendPatch(ctx context.Context, before T, operations []oper
 		return before, fmt.Errorf("patching %s %s: %w", r.kind.Kind, name, withoutObject(err))
 	}
 	// An object in deletion is gone with its last finalizer, and keeps its version.
-	if patched.GetResourceVersion() == before.GetResourceVersion() && before.GetDeletionTimestamp() == nil {
+	isSame := patched.GetResourceVersion() == before.GetResourceVersion()
+	if isSame && !r.dryRun && before.GetDeletionTimestamp() == nil {
 		r.changedNothing(ctx, before, operations, subresources)
 		return patched, nil
 	}

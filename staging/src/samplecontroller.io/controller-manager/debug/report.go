@@ -26,10 +26,34 @@ type Report struct {
 	Leading bool   `json:"leading"`
 	// ConfigRefused is why the content of the configuration file is not in effect, empty if it is.
 	ConfigRefused string `json:"configRefused,omitempty"`
+	// Shadow is what a shadow would do differently, nil in another process.
+	Shadow *Shadow `json:"shadow,omitempty"`
 	// Controllers are the known controllers, sorted by name.
 	Controllers []Controller `json:"controllers"`
 	// Resources are what the controllers read, sorted by name.
 	Resources []Resource `json:"resources"`
+}
+
+// Shadow is what a process with --shadow would do differently from the leader.
+type Shadow struct {
+	// Total is the number of differences, and First are the oldest.
+	Total int          `json:"total"`
+	First []Difference `json:"first"`
+}
+
+// Difference is a write that the leader does not make, and that the shadow has wanted for at least 10 s.
+type Difference struct {
+	// Controller is the name of the controller, and Object the object that it reconciles.
+	Controller string `json:"controller"`
+	Object     string `json:"object"`
+	// Verb is an RBAC verb, or finalize for the function of a finalizer. Resource and Name are what would be written.
+	Verb     string `json:"verb"`
+	Resource string `json:"resource"`
+	Name     string `json:"name"`
+	// Since is when the shadow first wanted the write.
+	Since time.Time `json:"since"`
+	// Fields are the first changed fields, such as spec.replicas.
+	Fields []string `json:"fields,omitempty"`
 }
 
 // Controller is the status of one controller.

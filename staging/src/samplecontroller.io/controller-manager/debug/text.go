@@ -56,6 +56,7 @@ func PrintReport(w io.Writer, r Report) {
 		table.note(seen.once(cmp.Or(c.Reason, c.Unhealthy)))
 	}
 	table.flush()
+	printShadow(w, r)
 	printResources(w, r, seen)
 	for _, c := range r.Controllers {
 		for _, q := range c.Queues {
@@ -116,6 +117,26 @@ func PrintExplanation(w io.Writer, e Explanation) {
 		fmt.Fprintln(w, "\nLast syncs:")
 		printSyncs(w, e.Time, e.Syncs, seen)
 	}
+}
+
+// printShadow prints what a shadow would do differently.
+func printShadow(w io.Writer, r Report) {
+	if r.Shadow == nil {
+		return
+	}
+	fmt.Fprintf(w, "\nWrites that this shadow wants, and that the leader does not make: %d\n", r.Shadow.Total)
+	if len(r.Shadow.First) == 0 {
+		return
+	}
+	table := newTable(w, "  OBJECT", "WRITE", "FOR", "CONTROLLER")
+	for _, d := range r.Shadow.First {
+		table.row("  "+d.Name, d.Verb+" "+d.Resource, age(r.Time, d.Since), d.Controller)
+		table.note(line(strings.Join(d.Fields, ", ")))
+	}
+	if more := r.Shadow.Total - len(r.Shadow.First); more > 0 {
+		table.row("  "+fmt.Sprintf("and %d more", more), "", "", "")
+	}
+	table.flush()
 }
 
 func printResources(w io.Writer, r Report, seen said) {

@@ -71,7 +71,8 @@ func newCommand(p Program, o *options.Options) *cobra.Command {
 		SilenceUsage: true,
 	}
 	command.SetFlagErrorFunc(flagError)
-	command.AddCommand(newControllersCommand(p, o), newPreflightCommand(p, o), newRBACCommand(p, o), newVersionCommand(p))
+	command.AddCommand(newControllersCommand(p, o), newPlanCommand(p, o), newPreflightCommand(p, o), newRBACCommand(p, o),
+		newVersionCommand(p))
 	command.CompletionOptions.DisableDefaultCmd = true
 	command.SuggestionsMinimumDistance = 2
 	command.Long = strings.TrimLeft(p.Description+"\n\n"+subcommands(command), "\n")

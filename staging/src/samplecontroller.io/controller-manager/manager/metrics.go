@@ -14,6 +14,7 @@ import (
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/leadership"
 	"samplecontroller.io/controller-manager/internal/logs"
+	"samplecontroller.io/controller-manager/internal/plan"
 	"samplecontroller.io/controller-manager/internal/server"
 	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/internal/writes"
@@ -28,6 +29,7 @@ type programMetrics struct {
 	serving     *server.Metrics
 	states      *supervisor.Metrics
 	config      *configMetrics
+	shadow      *plan.Metrics
 }
 
 // RegisterMetrics makes the metrics of the named program, and passes all of them to the given
@@ -56,6 +58,7 @@ func newMetrics(program string, register func(...metrics.Registerable),
 		serving:    server.NewMetrics(namespace, registerCollectors),
 		states:     supervisor.NewMetrics(namespace, registerCollectors),
 		config:     newConfigMetrics(namespace, register),
+		shadow:     plan.NewMetrics(namespace, registerCollectors),
 	}
 }
 

@@ -37,7 +37,7 @@ func newNeeds(c *options.Config, shared *controller.Shared, enabled []string) *n
 	}
 	n.addControllers(c)
 	events := []string{c.Generic.Namespace}
-	if election := c.LeaderElection; election.LeaderElect {
+	if election := c.LeaderElection; election.LeaderElect && c.DryRun == nil {
 		n.lease = &preflight.Lease{Namespace: election.ResourceNamespace, Name: election.ResourceName,
 			Timing: election.Timing()}
 		if n.lease.Namespace == metav1.NamespaceSystem { // the default outside of a cluster

@@ -71,7 +71,7 @@ func addAllFlags(command *cobra.Command, o *options.Options, own cliflag.NamedFl
 	flagSets := o.Flags()
 	for name, section := range flagSets.FlagSets {
 		if section.Lookup("output") != nil || section.ShorthandLookup("o") != nil {
-			panic(misuse.Errorf("--output and -o are flags of preflight: the section %q must not have them", name))
+			panic(misuse.Errorf("--output and -o are flags of subcommands: the section %q must not have them", name))
 		}
 	}
 	sections := cliflag.NamedFlagSets{Order: slices.Concat(own.Order, flagSets.Order),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -44,8 +45,8 @@ type Program struct {
 var errLogged = errors.New("already logged")
 
 // Main runs the program with the arguments of the process until SIGINT, SIGTERM or SIGHUP. It
-// returns the exit code: 0, or 1 after an error, which it has reported. A second signal ends
-// the process at once. Call it once in a process, before anything else.
+// returns the exit code: 0, 1 after an error, which it has reported, or 2 if the subcommand plan shows changes. A
+// second signal ends the process at once. Call it once in a process, before anything else.
 func Main(p Program) int {
 	// Set this up first, so that a signal at any time leads to an orderly shutdown.
 	return Execute(untilSignal(), p, os.Args[1:])
@@ -58,6 +59,9 @@ func Execute(ctx context.Context, p Program, args []string) int {
 	err := p.execute(ctx, args)
 	if err == nil {
 		return 0
+	}
+	if errors.Is(err, errWouldChange) {
+		return 2
 	}
 	if !errors.Is(err, errLogged) {
 		logs.ReportFailure(args, err)
@@ -120,6 +124,15 @@ func complete(o *options.Options) error {
 }
 
 func init() {
+	testkit.Plan = func(ctx context.Context, program any, config *restclient.Config, args []string) (any, error) {
+		p := program.(Program)
+		o, err := p.parse(args)
+		if err != nil {
+			return nil, err
+		}
+		o.Client.Config = config
+		return p.plan(ctx, o, planOptions{timeout: time.Minute})
+	}
 	testkit.Configure = func(ctx context.Context, program any, config *restclient.Config, args []string) (
 		run func(context.Context) error, enabled []string, err error) {
 		p := program.(Program)

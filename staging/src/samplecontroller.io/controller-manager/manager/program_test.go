@@ -41,7 +41,7 @@ var mistakes = map[string]struct {
 		func(p *Program) {
 			p.Controllers[0].Flags = func(fs *pflag.FlagSet) { fs.String("output", "", "") }
 		},
-		`Error: --output and -o are flags of preflight: the section "foo-controller" must not have them`,
+		`Error: --output and -o are flags of subcommands: the section "foo-controller" must not have them`,
 	},
 	"no name": {
 		func(p *Program) { p.Name = "" },

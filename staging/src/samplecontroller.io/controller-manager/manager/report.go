@@ -38,6 +38,9 @@ func (r reporter) Report(limit int) debug.Report {
 		Leader: "leader election is off: run one replica only", Leading: true,
 		ConfigRefused: r.live.problem(),
 	}
+	if r.shared.DryRun.IsShadow() {
+		report.Leader, report.Leading, report.Shadow = shadowNote, false, shadowOf(r.parts, limit)
+	}
 	if r.election != nil {
 		status := r.election.Status()
 		report.Process, report.Leader, report.Leading = r.election.Identity(), status.String(), status.Leading

@@ -145,9 +145,12 @@ func withReports(p parts, super *supervisor.Supervisor) server.Config {
 // read.
 func notes(p parts, super *supervisor.Supervisor) []string {
 	var lines []string
-	if p.election != nil {
+	switch {
+	case p.election != nil:
 		lines = append(lines, "leader: "+p.election.Status().String())
-	} else {
+	case p.shared.DryRun.IsShadow():
+		lines = append(append(lines, "leader: "+shadowNote), shadowNotes(p)...)
+	default:
 		lines = append(lines, "leader: leader election is off: run one replica only")
 	}
 	for _, status := range super.Status(0) {

@@ -20,7 +20,9 @@ import (
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/internal/connection"
+	"samplecontroller.io/controller-manager/internal/leadership"
 	"samplecontroller.io/controller-manager/internal/options"
+	"samplecontroller.io/controller-manager/internal/plan"
 	"samplecontroller.io/controller-manager/internal/supervisor"
 	"samplecontroller.io/controller-manager/internal/version"
 )
@@ -34,6 +36,10 @@ const requestTimeout = 10 * time.Second
 func (p Program) start(ctx context.Context, c *options.Config) error {
 	metrics := metricsOf(p.Name)
 	metrics.serving.Watch(c.Serving)
+	metrics.shadow.Watch(c.DryRun)
+	if c.DryRun.IsShadow() {
+		ctx = klog.NewContext(ctx, klog.LoggerWithValues(klog.FromContext(ctx), "shadow", true))
+	}
 	shared, reconnect, err := p.newShared(ctx, c, metrics)
 	if err != nil {
 		return err
@@ -61,14 +67,17 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 	controllers = p.buildSpare(ctx, c, shared, controllers)
 	refuseUnbuilt(c, controllers)
 	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
-	electionConfig := restclient.CopyConfig(c.ClientConfig) // with a connection of its own
-	electionConfig.UserAgent = p.userAgent("leader-election")
-	election, err := c.LeaderElection.Election(electionConfig, shared.Gate, recorder, metrics.leadership, reconnect)
-	if err != nil {
-		return err
-	}
-	if election == nil {
-		klog.FromContext(ctx).Info("Leader election is off: run one replica only")
+	var election *leadership.Election
+	if c.DryRun == nil {
+		electionConfig := restclient.CopyConfig(c.ClientConfig) // with a connection of its own
+		electionConfig.UserAgent = p.userAgent("leader-election")
+		election, err = c.LeaderElection.Election(electionConfig, shared.Gate, recorder, metrics.leadership, reconnect)
+		if err != nil {
+			return err
+		}
+		if election == nil {
+			klog.FromContext(ctx).Info("Leader election is off: run one replica only")
+		}
 	}
 	if c.Serving.SecureServing == nil {
 		klog.FromContext(ctx).Info("Serving no probes and no metrics: --secure-port is 0")
@@ -100,6 +109,15 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 	}
 	factory := informers.NewFactory(informers.WithManagedFields(false))
 	metrics.informers.Watch(factory)
+	userAgent := p.userAgent
+	if c.DryRun != nil {
+		c.ClientConfig.Wrap(plan.OnlyDryRuns) // inside of all other wrappers, so that no write passes without it
+		purpose := "-plan"
+		if c.DryRun.IsShadow() {
+			purpose = "-shadow"
+		}
+		userAgent = Program{Name: p.Name + purpose}.userAgent
+	}
 	client, renew, err := connection.Renewable(c.ClientConfig)
 	if err != nil {
 		return nil, nil, err
@@ -112,7 +130,7 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 	shared = &controller.Shared{
 		Program:   p.Name,
 		Config:    client,
-		UserAgent: p.userAgent,
+		UserAgent: userAgent,
 		Gate:      c.LeaderElection.Gate(),
 		Informers: factory,
 		// Ignore the end of ctx, so that Events of the last syncs are still sent.
@@ -122,6 +140,7 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 		Workers:     c.Workers.Of,
 		SyncTimeout: c.Generic.SyncTimeout,
 		Metrics:     *metrics.controllers,
+		DryRun:      c.DryRun,
 
 		MaxDeletionsPerMinute: c.Generic.MaxDeletionsPerMinute.Get,
 	}
@@ -154,17 +173,20 @@ func configFor(shared *controller.Shared, name string) *restclient.Config {
 // startEvents writes Events to the log and to the API. The log omits their messages, which may
 // quote objects that its readers must not see.
 func startEvents(ctx context.Context, shared *controller.Shared) error {
+	logger := klog.FromContext(ctx)
+	shared.Events.StartEventWatcher(func(e *corev1.Event) {
+		object := klog.KRef(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
+		logger.Info("Event occurred", "kind", e.InvolvedObject.Kind, "object", object, "type", e.Type, "reason", e.Reason)
+	})
+	if shared.DryRun != nil {
+		return nil
+	}
 	config := configFor(shared, "events")
 	config.Timeout = requestTimeout
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("starting Events: making client %s: %w", config.UserAgent, err)
 	}
-	logger := klog.FromContext(ctx)
-	shared.Events.StartEventWatcher(func(e *corev1.Event) {
-		object := klog.KRef(e.InvolvedObject.Namespace, e.InvolvedObject.Name)
-		logger.Info("Event occurred", "kind", e.InvolvedObject.Kind, "object", object, "type", e.Type, "reason", e.Reason)
-	})
 	shared.Events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events("")})
 	return nil
 }

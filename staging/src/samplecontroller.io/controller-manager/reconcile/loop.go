@@ -42,6 +42,7 @@ type Loop struct {
 	sources   Sources
 	store     *ConsistencyStore
 	tracer    trace.Tracer // nil: no spans
+	planner   Planner      // nil: writes are real
 	tracker   *tracker
 
 	mutex   sync.Mutex

@@ -84,10 +84,12 @@ func (w *worker) processNext(ctx context.Context) bool {
 	if timedOut {
 		recorded = WithLongWrite(recorded)
 	}
+	recorded, endPlan := w.plan(recorded, key)
 	requeueAfter, err := w.syncSafely(recorded, key)
 	if errors.Is(err, ErrStale) {
 		requeueAfter, err = w.postpone(key, err)
 	}
+	requeueAfter = endPlan(requeueAfter, err)
 	outcome := Outcome{
 		Controller: w.name, Key: key.String(), Trigger: trigger, Began: start,
 		Duration: metav1.Duration{Duration: time.Since(start)},

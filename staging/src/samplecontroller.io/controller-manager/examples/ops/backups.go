@@ -31,7 +31,11 @@ func backups(transport http.RoundTripper) controller.Descriptor {
 		},
 		Validate: func() []error { return vault.Validate("vault-url", address) },
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			return newBackups(c, vault.New(address, transport))
+			client := vault.New(address, transport)
+			if c.DryRun() {
+				client = client.WithoutWrites() // plan must not change the vault
+			}
+			return newBackups(c, client)
 		},
 	}
 }

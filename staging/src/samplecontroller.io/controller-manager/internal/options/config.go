@@ -13,6 +13,7 @@ import (
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 
+	"samplecontroller.io/controller-manager/internal/plan"
 	"samplecontroller.io/controller-manager/internal/server"
 	programversion "samplecontroller.io/controller-manager/internal/version"
 )
@@ -29,6 +30,8 @@ type Config struct {
 	Enabled []string
 	// Tracing is the configuration of tracing; nil if it is off.
 	Tracing *tracingapi.TracingConfiguration
+	// DryRun records what the controllers would write, in a process that makes only dry runs. Else it is nil.
+	DryRun *plan.Recorder
 }
 
 // Config returns the configuration that valid options result in: see [Options.Validate]. It reads
@@ -68,7 +71,11 @@ func (o *Options) ConfigWithoutServing() (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Config{Options: o, ClientConfig: client, Enabled: enabled, Tracing: tracing}, nil
+	c := &Config{Options: o, ClientConfig: client, Enabled: enabled, Tracing: tracing}
+	if o.Generic.Shadow {
+		c.DryRun = plan.NewShadow()
+	}
+	return c, nil
 }
 
 // binaryVersion returns the version that --version prints.

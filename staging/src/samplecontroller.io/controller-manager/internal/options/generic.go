@@ -35,6 +35,8 @@ type GenericOptions struct {
 	MaxDeletionsPerMinute *live.Value[int]
 	// WarmStandby makes a process campaign only after its caches are filled.
 	WarmStandby bool
+	// Shadow makes a process that never leads, and whose writes are all dry runs.
+	Shadow bool
 	// ControllerShutdownTimeout is how long to wait for the controllers to stop.
 	ControllerShutdownTimeout time.Duration
 
@@ -75,6 +77,8 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"How many objects each controller may delete within a minute. A controller that wants to delete more deletes nothing until an operator lets it, by a PUT of /debug/deletions/<controller>. Everything else goes on. 0 means no limit.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
 		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
+	fs.BoolVar(&o.Shadow, "shadow", o.Shadow,
+		"Run beside the leader, never campaign, and send each write as a dry run. Writes that the leader does not make either are shown in /debug/controllers and in the metric shadow_differences. Use it to try a new version or new flags.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
 		"How long to wait for the controllers to finish their current syncs. After that the process exits without releasing the Lease. 0 means no limit. "+
 			"At the end no write takes longer than --write-timeout, so a sync, which may take --sync-timeout, exceeds this only if it waits for something else.")

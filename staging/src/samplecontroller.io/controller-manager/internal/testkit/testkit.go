@@ -20,6 +20,9 @@ import (
 var Configure func(ctx context.Context, program any, config *restclient.Config, args []string) (
 	run func(context.Context) error, enabled []string, err error)
 
+// Plan returns the plan of a manager.Program with the given flags, a plan.Report. config is that of [Configure].
+var Plan func(ctx context.Context, program any, config *restclient.Config, args []string) (report any, err error)
+
 // Leading returns nil while the process of a *controller.Context leads and sends writes. Otherwise
 // it returns the reason why not.
 var Leading func(context any) error

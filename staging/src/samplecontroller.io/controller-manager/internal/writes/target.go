@@ -81,5 +81,24 @@ func listed(request *http.Request) string {
 	return name
 }
 
+// Target is what a request writes.
+type Target struct {
+	Write
+	// Namespace is empty for a cluster-scoped resource. Name is empty for create and deletecollection.
+	Namespace, Name string
+}
+
+// Subresource returns the subresource, empty if there is none.
+func (t Target) Subresource() string {
+	_, subresource, _ := strings.Cut(schema.ParseGroupResource(t.Resource).Resource, "/")
+	return subresource
+}
+
+// TargetOf returns what a request writes. It returns false if it writes no resource.
+func TargetOf(request *http.Request) (Target, bool) {
+	t, ok := targetOf(request)
+	return Target{t.Write, t.namespace, t.name}, ok && !t.isRead()
+}
+
 // isRead reports whether the request does not write.
 func (t target) isRead() bool { return t.Verb == "get" || t.Verb == "list" }

@@ -34,12 +34,18 @@ type Transport struct {
 	denials    denials
 	unserved   unserved
 	long       atomic.Bool // whether a long write is in flight
+	dryRun     bool
 }
 
 // New returns the transport of the named controller. metrics may be nil. A write whose error
 // wraps one of refusals, such as leadership.ErrNotLeading, counts as refused before it was sent.
 func New(controller string, metrics *Metrics, refusals ...error) *Transport {
 	return &Transport{controller: controller, metrics: metrics, refusals: refusals}
+}
+
+// NewDryRun is like [New] for a process whose writes are all dry runs. They are not counted.
+func NewDryRun(controller string, refusals ...error) *Transport {
+	return &Transport{controller: controller, refusals: refusals, dryRun: true}
 }
 
 // Wrap returns a RoundTripper that observes writes. It is for
@@ -192,6 +198,10 @@ func (t *Transport) begin(ctx context.Context, write Write) (end func(Result)) {
 	record := reconcile.RecordWrite(ctx, write.Verb, write.Resource)
 	return func(result Result) {
 		t.metrics.count(t.controller, write.Verb, write.Resource, result)
+		if t.dryRun && result == ResultWritten {
+			record("planned")
+			return
+		}
 		record(string(result))
 	}
 }

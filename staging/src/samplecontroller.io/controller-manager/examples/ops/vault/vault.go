@@ -18,11 +18,18 @@ import (
 type Client struct {
 	url  string
 	http *http.Client
+	dry  bool // nothing is sent
 }
 
 // New returns a client of the vault at address, which [Validate] accepts.
 func New(address string, transport http.RoundTripper) Client {
-	return Client{address, &http.Client{Transport: transport, Timeout: 5 * time.Second}}
+	return Client{url: address, http: &http.Client{Transport: transport, Timeout: 5 * time.Second}}
+}
+
+// WithoutWrites returns a client whose writes succeed and send nothing.
+func (c Client) WithoutWrites() Client {
+	c.dry = true
+	return c
 }
 
 // Validate returns an error if the value of a flag is not the URL of a vault.
@@ -47,6 +54,9 @@ func (c Client) Delete(ctx context.Context, backup fmt.Stringer) error {
 }
 
 func (c Client) do(ctx context.Context, method string, backup fmt.Stringer, body string) error {
+	if c.dry {
+		return nil
+	}
 	request, err := http.NewRequestWithContext(ctx, method, c.url+"/vaults/"+backup.String(), strings.NewReader(body))
 	if err != nil {
 		return err

@@ -1,0 +1,211 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"samplecontroller.io/controller-manager/internal/requests"
+	"samplecontroller.io/controller-manager/internal/writes"
+)
+
+// Wrap returns a wrapper that records the writes of a controller in the sync of their context. Before each
+// write it reads the object, because the caches do not keep all fields. The clients must send and accept JSON.
+func (r *Recorder) Wrap(controller string) func(http.RoundTripper) http.RoundTripper {
+	account := ""
+	if r.Account != nil {
+		account = r.Account(controller)
+	}
+	return func(next http.RoundTripper) http.RoundTripper { return &recording{next, account} }
+}
+
+type recording struct {
+	next    http.RoundTripper
+	account string // that writes; empty for that of the client
+}
+
+// WrappedRoundTripper lets client-go find the underlying transport.
+func (t *recording) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !requests.IsWrite(request) {
+		return t.next.RoundTrip(request)
+	}
+	if t.account != "" {
+		request = request.Clone(request.Context())
+		request.Header.Set("Impersonate-User", t.account)
+	}
+	s, ok := request.Context().Value(callKey{}).(*call)
+	target, isWrite := writes.TargetOf(request)
+	if !ok || !isWrite || changesNothing(target) {
+		return t.next.RoundTrip(request)
+	}
+	change := Change{Controller: s.controller, For: s.key, Verb: target.Verb, Resource: target.Resource,
+		Namespace: target.Namespace, Name: target.Name}
+	if change.Verb == "create" {
+		change.Name = nameIn(request)
+	}
+	var before object
+	if target.Name != "" && (target.Subresource() == "" || target.Subresource() == "status") {
+		var err error
+		if before, err = t.read(request, target); err != nil {
+			return nil, fmt.Errorf("reading %s %s before its dry run: %w", target.Resource, change.ObjectName(), err)
+		}
+	}
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	body, err := fetch(response)
+	if err != nil {
+		return nil, err
+	}
+	switch code := response.StatusCode; {
+	case code/100 == 2:
+		s.record(change, before, body)
+	case code == http.StatusConflict, code == http.StatusNotFound && target.Verb != "create":
+		// The cache is stale. The sync is called again.
+	default:
+		s.refuse(change, body, response.Status)
+	}
+	return response, nil
+}
+
+// nameIn returns the name in the body of a request, empty if it is not known.
+func nameIn(request *http.Request) string {
+	if request.GetBody == nil {
+		return ""
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	var named metav1.PartialObjectMetadata
+	if err := json.NewDecoder(body).Decode(&named); err != nil {
+		return ""
+	}
+	return named.Name
+}
+
+// changesNothing reports whether a create only asks for something.
+func changesNothing(t writes.Target) bool {
+	return strings.HasSuffix(t.Resource, ".authorization.k8s.io") || strings.HasSuffix(t.Resource, ".authentication.k8s.io") ||
+		t.Resource == "serviceaccounts/token" || t.Resource == "events" || t.Resource == "events.events.k8s.io"
+}
+
+// read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get.
+func (t *recording) read(request *http.Request, target writes.Target) (object, error) {
+	place := *request.URL
+	suffix := "/" + target.Name
+	if subresource := target.Subresource(); subresource != "" {
+		suffix += "/" + subresource
+	}
+	place.Path, place.RawPath = strings.TrimSuffix(strings.TrimSuffix(place.Path, "/"), suffix), ""
+	place.RawQuery = url.Values{
+		"fieldSelector": {fields.OneTermEqualSelector(metav1.ObjectNameField, target.Name).String()},
+	}.Encode()
+	list, err := http.NewRequestWithContext(request.Context(), http.MethodGet, place.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	list.Header = request.Header.Clone()
+	list.Header.Del("Content-Type")
+	list.Header.Del("Impersonate-User") // the program reads for its controllers
+	list.Header.Set("Accept", runtime.ContentTypeJSON)
+	response, err := t.next.RoundTrip(list)
+	if err != nil {
+		return nil, err
+	}
+	body, err := fetch(response)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.New(messageOf(body, response.Status))
+	}
+	var found struct {
+		Kind, APIVersion string
+		Items            []object
+	}
+	if err := json.Unmarshal(body, &found); err != nil || len(found.Items) == 0 {
+		return nil, err
+	}
+	o := found.Items[0]
+	o["kind"], o["apiVersion"] = strings.TrimSuffix(found.Kind, "List"), found.APIVersion
+	return o, nil
+}
+
+// fetch reads the body of a response, and makes it readable again.
+func fetch(response *http.Response) ([]byte, error) {
+	body, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return nil, fmt.Errorf("reading the response: %w", err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return body, nil
+}
+
+// messageOf returns the message of a Status, or else the other text.
+func messageOf(body []byte, otherwise string) string {
+	var status metav1.Status
+	if err := json.Unmarshal(body, &status); err != nil || status.Message == "" {
+		return otherwise
+	}
+	return status.Message
+}
+
+// noDryRun ends the message of the API server for a webhook whose side effects do not exclude dry runs.
+const noDryRun = "does not support dry run"
+
+// record records a dry run that succeeded, unless it would change nothing.
+func (s *call) record(c Change, before object, answer []byte) {
+	isStatus := c.isStatus()
+	var after object
+	if c.Verb != "delete" && c.Verb != "deletecollection" {
+		if err := json.Unmarshal(answer, &after); err != nil {
+			after = nil
+		}
+		if c.Name == "" {
+			c.Name, _ = after.metadata()["name"].(string)
+		}
+	}
+	before.clean(isStatus, false)
+	after.clean(isStatus, before == nil)
+	if c.Resource == "secrets" {
+		mask(before, after)
+	}
+	if c.Fields = before.differences(after); len(c.Fields) == 0 && before != nil && after != nil {
+		return
+	}
+	c.Before, c.After = before.yaml(), after.yaml()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.changes = append(s.changes, c)
+}
+
+// refuse records a dry run that the API server refused.
+func (s *call) refuse(c Change, answer []byte, status string) {
+	message := messageOf(answer, status)
+	problem := Problem{Controller: c.Controller, For: c.For, Write: c.String(), Message: message}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if strings.Contains(message, noDryRun) {
+		s.unknown = append(s.unknown, problem)
+	} else {
+		s.errors = append(s.errors, problem)
+	}
+}

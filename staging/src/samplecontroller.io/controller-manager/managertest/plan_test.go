@@ -1,0 +1,245 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/plan"
+	"samplecontroller.io/controller-manager/internal/testkit"
+	"samplecontroller.io/controller-manager/manager"
+)
+
+// plannedProgram has a controller that owns a ConfigMap and a Secret for each StatefulSet, writes its status, and
+// deletes the Secret if the StatefulSet has the label. cleanUps counts the calls of the finalizer.
+func plannedProgram(finalizer bool, cleanUps *int) manager.Program {
+	return syncing(func(c *controller.Context) (controller.Controller, error) {
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
+		configMaps := controller.Owns[*corev1.ConfigMap](sets)
+		secrets := controller.Owns[*corev1.Secret](sets, controller.MayDelete())
+		if finalizer {
+			sets.Finalize("example.com/planned", func(context.Context, *controller.Request[*appsv1.StatefulSet]) error {
+				*cleanUps++
+				return nil
+			})
+		}
+		sets.Source(func(ctx context.Context, _ func(cache.ObjectName)) error {
+			if c.DryRun() {
+				return errors.New("a source was called in a dry run")
+			}
+			<-ctx.Done()
+			return nil
+		})
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			set, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			m, err := configMaps.Ensure(ctx, r, set.Name, func(m *corev1.ConfigMap) {
+				m.Data = map[string]string{"size": set.Annotations["size"]}
+			})
+			if err != nil {
+				return err
+			}
+			if set.Labels["secret"] == "no" {
+				err = secrets.Delete(ctx, r, set.Name)
+			} else {
+				_, err = secrets.Ensure(ctx, r, set.Name, func(s *corev1.Secret) {
+					s.Data = map[string][]byte{"key": []byte(m.Data["size"])}
+				})
+			}
+			set.Status.Conditions = []appsv1.StatefulSetCondition{{Type: "Size", Status: "True", Reason: "Is" + m.Data["size"]}}
+			return errors.Join(err, r.UpdateStatus(ctx, set))
+		})
+	})
+}
+
+func setOf(name string) *appsv1.StatefulSet {
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: name, Annotations: map[string]string{"size": "1"}}
+	return &appsv1.StatefulSet{ObjectMeta: meta}
+}
+
+// planOf returns the plan of the program, while its process is a standby.
+func planOf(t *testing.T, e *Env, p manager.Program) plan.Report {
+	t.Helper()
+	e.Writes()
+	args := []string{"--kube-api-content-type=application/json", "--secure-port=0"}
+	report, err := testkit.Plan(t.Context(), p, restclient.CopyConfig(e.config), args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.(plan.Report)
+}
+
+// changes returns the changes of a plan, with the changed fields.
+func changes(r plan.Report) (all []string) {
+	for _, c := range r.Changes {
+		all = append(all, strings.TrimSpace(c.String()+" "+c.Finalizer+strings.Join(c.Fields, " ")))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func wantReport(t *testing.T, r plan.Report, followed int, want ...string) {
+	t.Helper()
+	expect(t, "changes", changes(r), want...)
+	if r.FollowingStatuses != followed || r.Failed() || len(r.NotPlanned) > 0 {
+		t.Errorf("got the report %+v, want %d statuses that follow, and no problems", r, followed)
+	}
+}
+
+// TestPlan makes plans while nothing differs, after changes of each kind, and after these are undone.
+func TestPlan(t *testing.T) {
+	p := plannedProgram(false, nil)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(setOf("a"), setOf("b"))
+		e.Settle()
+		e.LoseLead()
+		wantReport(t, planOf(t, e, p), 0)
+		expect(t, "writes", e.Writes())
+
+		m, _ := Get[*corev1.ConfigMap](e, "ns", "a")
+		Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Data["size"] = "2" })
+		wantReport(t, planOf(t, e, p), 0, "patch configmaps ns/a data.size")
+		if now, _ := Get[*corev1.ConfigMap](e, "ns", "a"); now.Data["size"] != "2" {
+			t.Errorf("the plan has written %v", now.Data)
+		}
+		Update(e, "ns", "a", func(now *corev1.ConfigMap) { now.Data = m.Data })
+
+		Update(e, "ns", "b", func(s *appsv1.StatefulSet) { s.Status.Conditions = nil })
+		r := planOf(t, e, p)
+		wantReport(t, r, 0, "patch statefulsets/status.apps ns/b status.conditions")
+		for _, c := range r.Changes {
+			if strings.Contains(c.Before, "spec:") || !strings.Contains(c.After, "reason: Is1") {
+				t.Errorf("got the change %+v, want only the status", c)
+			}
+		}
+
+		Update(e, "ns", "b", func(s *appsv1.StatefulSet) { s.Annotations["size"] = "3" })
+		r = planOf(t, e, p)
+		wantReport(t, r, 1, "patch configmaps ns/b data.size", "patch secrets ns/b data.key")
+		for _, c := range r.Changes {
+			if c.Resource == "secrets" && !strings.Contains(c.After, "key: '*** (after)'") {
+				t.Errorf("the plan shows the value of a Secret: %s", c.After)
+			}
+		}
+
+		e.Create(setOf("c"))
+		Update(e, "ns", "b", func(s *appsv1.StatefulSet) { s.Annotations["size"], s.Labels = "1", map[string]string{"secret": "no"} })
+		wantReport(t, planOf(t, e, p), 2, "create configmaps ns/c", "create secrets ns/c", "delete secrets ns/b")
+		if _, ok := Get[*corev1.Secret](e, "ns", "b"); !ok {
+			t.Error("the plan has deleted a Secret")
+		}
+	})
+}
+
+// TestPlanProblems has API servers that refuse dry runs.
+func TestPlanProblems(t *testing.T) {
+	p := plannedProgram(false, nil)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		refuse := func(err error) plan.Report {
+			e.BeforeWrite(func(write string, _ *http.Request) error {
+				if write == "create configmaps ns/a" {
+					return err
+				}
+				return nil
+			})
+			return planOf(t, e, p)
+		}
+		r := refuse(apierrors.NewBadRequest(`admission webhook "w.example.com" does not support dry run`))
+		if len(r.Unknown) != 1 || len(r.Errors)+len(r.Changes) > 0 || r.Unknown[0].Write != "create configmaps ns/a" {
+			t.Errorf("got the report %+v, want one unknown write", r)
+		}
+		r = refuse(apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("exceeded quota")))
+		if len(r.Errors) != 1 || len(r.Unknown)+len(r.Changes) > 0 || !strings.Contains(r.Errors[0].String(), "exceeded quota") {
+			t.Errorf("got the report %+v, want one error", r)
+		}
+	})
+}
+
+// TestPlanFinalizer plans an object without the finalizer, and one in deletion that has it.
+func TestPlanFinalizer(t *testing.T) {
+	cleanUps := 0
+	p := plannedProgram(true, &cleanUps)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(setOf("a"))
+		e.Settle()
+		e.LoseLead()
+		e.Delete(setOf("a"))
+		e.Create(setOf("b"))
+		wantReport(t, planOf(t, e, p), 1, "create configmaps ns/b", "create secrets ns/b", "finalize statefulsets.apps ns/a example.com/planned",
+			"patch statefulsets.apps ns/b metadata.finalizers")
+		if cleanUps > 0 {
+			t.Error("the plan has called the function of the finalizer")
+		}
+		e.Lead()
+		e.Settle()
+	})
+}
+
+// TestShadow has a shadow, while a user does and undoes the work of the leader.
+func TestShadow(t *testing.T) {
+	p := plannedProgram(false, nil)
+	p.Name = "shadow-manager"
+	Run(t, p, func(t *testing.T, e *Env) {
+		wantGauge := func(want float64) {
+			t.Helper()
+			synctest.Wait()
+			families, err := legacyregistry.DefaultGatherer.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, found := 0.0, false
+			for _, f := range families {
+				for _, m := range f.GetMetric() {
+					if f.GetName() == "shadow_manager_shadow_differences" {
+						sum, found = sum+m.GetGauge().GetValue(), true
+					}
+				}
+			}
+			if !found || sum != want {
+				t.Errorf("%v differences (found: %v), want %v", sum, found, want)
+			}
+		}
+		e.Create(setOf("a"))
+		e.Settle()
+		wantGauge(0)
+		time.Sleep(plan.Lasting - time.Second)
+		wantGauge(0) // the leader may still do it
+		time.Sleep(2 * time.Second)
+		wantGauge(2)
+		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); ok {
+			t.Error("the shadow has created a ConfigMap")
+		}
+		expect(t, "Events", e.Events())
+
+		set, _ := Get[*appsv1.StatefulSet](e, "ns", "a")
+		owner := []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		meta := metav1.ObjectMeta{Namespace: "ns", Name: "a", OwnerReferences: owner}
+		e.Create(&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"size": "1"}},
+			&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("1")}})
+		e.Settle()
+		wantGauge(0)
+		time.Sleep(2 * plan.Lasting) // the status is not written either
+		wantGauge(1)
+	}, "--shadow")
+}

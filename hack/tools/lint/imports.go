@@ -38,8 +38,9 @@ var importRules = depguard.LinterSettings{
 
 	// In the library, packages import downward: managertest, manager, then options, supervisor
 	// and debug, then controller, then the others. The others do not import each other, except
-	// that writes records in reconcile what a sync writes, that plan asks writes what a request writes, and that informers makes a placeholder
-	// of tolerant of an object that a program cannot transform.
+	// that writes records in reconcile what a sync writes, that plan asks writes what a request
+	// writes, and that informers makes a placeholder of tolerant of an object that a program cannot
+	// transform.
 	"library": ours(downward, in(inLibrary,
 		"!**/controller-manager/controller/**", "!**/controller-manager/debug/**", "!**/controller-manager/examples/**",
 		"!**/controller-manager/informers/**", "!**/controller-manager/internal/options/**",

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -49,6 +50,9 @@ func (r reporter) allowDeletions(name string) (answer string, err error) {
 	enabled, err := r.config.Controllers.Enabled(r.config.Generic.Selection.Get())
 	if err != nil {
 		return "", err
+	}
+	if r.shared.DryRun != nil {
+		return "", errors.New("a shadow deletes nothing: ask the leader")
 	}
 	switch limit := r.shared.MaxDeletionsPerMinute(); {
 	case !slices.Contains(enabled, name):

@@ -30,7 +30,7 @@ const serviceAccountUser = "system:serviceaccount:"
 // plan calls each enabled controller once for each object, and returns what they would write. It returns an error if
 // nothing could be planned.
 func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) (plan.Report, error) {
-	if err := o.Validate(); err != nil {
+	if err := complete(o); err != nil {
 		return plan.Report{}, err
 	}
 	c, err := o.ConfigWithoutServing()
@@ -62,6 +62,11 @@ func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) 
 	if err != nil {
 		return plan.Report{}, err
 	}
+	stopPauses, err := shared.StartPauses(ctx)
+	if err != nil {
+		return plan.Report{}, err
+	}
+	defer stopPauses()
 	err = leadership.RunWithoutElection(ctx, shared.Gate, func(*leadership.Term) error {
 		return planOnce(ctx, shared.Informers, controllers, recorder)
 	})

@@ -141,8 +141,9 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 		SyncTimeout: c.Generic.SyncTimeout,
 		Metrics:     *metrics.controllers,
 		DryRun:      c.DryRun,
-
-		MaxDeletionsPerMinute: c.Generic.MaxDeletionsPerMinute.Get,
+	}
+	if c.DryRun == nil { // a plan has all deletions
+		shared.MaxDeletionsPerMinute = c.Generic.MaxDeletionsPerMinute.Get
 	}
 	shared.PausedController = func(name string) (time.Time, bool) {
 		until, ok := c.Generic.PausedControllers.Get().Until[name]

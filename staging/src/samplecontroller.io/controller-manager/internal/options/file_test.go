@@ -112,8 +112,8 @@ func TestFileChangesWhileProcessRuns(t *testing.T) {
 		if reload.Refused != nil {
 			refused = reload.Refused.Error()
 		}
-		if diff := cmp.Diff(wantChanges, reload.Changes, cmpopts.EquateEmpty()); diff != "" || !strings.Contains(refused, wantRefused) ||
-			(refused == "") != (wantRefused == "") {
+		diff := cmp.Diff(wantChanges, reload.Changes, cmpopts.EquateEmpty())
+		if diff != "" || !strings.Contains(refused, wantRefused) || (refused == "") != (wantRefused == "") {
 			t.Errorf("refused %q, want %q; changes (-want +got):\n%s", refused, wantRefused, diff)
 		}
 		if o.File.Poll() != nil {

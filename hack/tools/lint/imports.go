@@ -125,7 +125,7 @@ const downward = "Packages of the library import only those below them."
 // leaves are what every package of the library may import.
 var leaves = func() []string {
 	var all []string
-	for _, name := range []string{"connection", "fakeapi", "logs", "logwriter", "longwrite", "misuse", "ordering", "preflight", "requests",
+	for _, name := range []string{"connection", "fakeapi", "live", "logs", "logwriter", "longwrite", "misuse", "ordering", "preflight", "requests",
 		"testkit", "truncate", "version"} {
 		all = append(all, library+"/internal/"+name)
 	}

@@ -58,7 +58,8 @@ kubectl() {
 
 // placeholders are replaced in commands.
 var placeholders = strings.NewReplacer("<namespace>", "team-a", "<name>", "web", "<leader>", "leader",
-	"bin/sample-controller-manager --kubeconfig", "true bin/sample-controller-manager --kubeconfig") // it would run forever
+	"bin/sample-controller-manager --kubeconfig", "true bin/sample-controller-manager --kubeconfig", // it would run forever
+	"plan --kubeconfig=$HOME/.kube/config", `plan --kubeconfig="${KUBECONFIG}" || [ $? -eq 2 ]`) // 2: something would change
 
 // TestCommands runs the code blocks of each page in a directory with manifests and bin, and
 // applies each overlay that the page shows.

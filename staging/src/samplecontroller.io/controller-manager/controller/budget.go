@@ -17,7 +17,7 @@ import (
 	"samplecontroller.io/controller-manager/internal/leadership"
 )
 
-// ReasonDeletionsStopped: the controller wants to delete more objects within a minute than
+// ReasonDeletionsStopped is the reason of a [Failure]: the controller wants to delete more objects within a minute than
 // --max-deletions-per-minute allows, and deletes nothing until an operator lets it. See [Shared.AllowDeletions].
 const ReasonDeletionsStopped = "DeletionsStopped"
 

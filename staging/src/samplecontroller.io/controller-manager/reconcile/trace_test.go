@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,10 +67,8 @@ func TestSpanOfSync(t *testing.T) {
 				if err := stop(); err != nil {
 					t.Errorf("Run: %v", err)
 				}
-				for key, value := range map[string]string{"controller": loopName, "queue": "test-queue", "namespace": "default",
-					"name": "foo", "trigger": "*v1.ConfigMap added"} {
-					test.want[key] = value
-				}
+				maps.Copy(test.want, map[string]string{"controller": loopName, "queue": "test-queue", "namespace": "default",
+					"name": "foo", "trigger": "*v1.ConfigMap added"})
 				if diff := cmp.Diff(test.want, attributesOf(span)); diff != "" {
 					t.Errorf("attributes (-want +got):\n%s", diff)
 				}

@@ -79,7 +79,8 @@ func (b *budget) end(began time.Time, err error) {
 	defer b.mutex.Unlock()
 	b.inFlight--
 	answer, _ := statusOfError(err)
-	if answer.Code/100 == 4 || errors.Is(err, errNotSent) || errors.Is(err, leadership.ErrNotLeading) {
+	if answer.Code/100 == 4 || errors.Is(err, errNotSent) || errors.Is(err, leadership.ErrNotLeading) ||
+		errors.Is(err, errSwitchedOff) {
 		return
 	}
 	b.sent = append(b.sent, began)

@@ -235,7 +235,7 @@ func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err erro
 			continue // causes may alternate
 		}
 		known.reported = append(known.reported, failure.Reason)
-		if failure.Reason != ReasonDeletionsStopped { // of which the log has one line for all objects
+		if failure.Reason != ReasonDeletionsStopped { // the log has one line for all objects
 			klog.FromContext(ctx).Error(failure.err, "Write keeps failing, retrying with backoff", "reason", failure.Reason,
 				"verb", failure.Verb, "resource", failure.Resource, "object", failure.Object)
 		}

@@ -231,7 +231,7 @@ func (s *Shared) mayPause(controller string, p pausable) {
 	s.pausable[controller] = append(s.pausable[controller], p)
 }
 
-// pausableNames returns the names of the controllers of which something can be paused.
+// pausableNames returns the names of the controllers with objects that can be paused.
 func (s *Shared) pausableNames() []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -51,7 +51,7 @@ type pausedNamespaces struct {
 }
 
 // StartPauses begins to watch the pause annotations of namespaces. Call stop at the end. With Shared.Namespace
-// it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored, as it is
+// it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored, and so it is
 // while the API server does not permit to read namespaces.
 func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	if s.Program == "" {

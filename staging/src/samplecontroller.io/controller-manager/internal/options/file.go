@@ -95,11 +95,11 @@ func decode(content []byte) (d document, err error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(converted))
 	decoder.DisallowUnknownFields()
-	decoder.UseNumber() // as they are written
+	decoder.UseNumber() // keep the digits of the file
 	return d, decoder.Decode(&d)
 }
 
-// textOf returns a value as it is written on the command line.
+// textOf returns a value in the form of the command line.
 func textOf(value any) (string, error) {
 	switch value := value.(type) {
 	case nil:

@@ -74,7 +74,7 @@ type Reload struct {
 	Refused error
 }
 
-// Poll reads the file again. It returns nil if the file is as it was.
+// Poll reads the file again. It returns nil if the file has not changed.
 func (f *ConfigFile) Poll() *Reload {
 	content, err := os.ReadFile(f.path)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *ConfigFile) prepare(name string, settings map[string]string) (commit fu
 	return setting.Prepare(text)
 }
 
-// defaultOf returns the default of a flag as it is written on the command line.
+// defaultOf returns the default of a flag in the form of the command line.
 func defaultOf(flag *pflag.Flag) string {
 	if flag.Value.Type() == "strings" {
 		return flag.DefValue[1 : len(flag.DefValue)-1] // without brackets

@@ -42,6 +42,9 @@ func Problems(lead *Lead, pods []Pod, report debug.Report) []string {
 			add("%s fails for %d objects", c.Name, failing)
 		}
 	}
+	if report.ConfigRefused != "" {
+		add("the configuration file is refused: %s", report.ConfigRefused)
+	}
 	for _, r := range report.Resources {
 		if !r.Served {
 			add("%s: %s", r.Name, cmp.Or(r.Reason, "not served"))

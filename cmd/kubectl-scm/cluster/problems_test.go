@@ -38,6 +38,7 @@ func TestProblems(t *testing.T) {
 			[]string{"2 of 3 replicas are not ready: b (ImagePullBackOff), c (not ready)"}},
 		"controllers": {good, nil, report, []string{"foo-controller is Degraded", "icecream-controller is unhealthy: an object has waited for 6m",
 			"status-aggregator-controller fails for 3 objects", "foos.samplecontroller.k8s.io: not served"}},
+		"configuration": {good, nil, debug.Report{ConfigRefused: "flags.v: has no value"}, []string{"the configuration file is refused: flags.v: has no value"}},
 	} {
 		if diff := cmp.Diff(test.want, Problems(test.lead, test.pods, test.report)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -76,17 +76,26 @@ func (o *objects) get(namespace, name string) (cluster.Object, bool) {
 	return cluster.Object{}, false
 }
 
+// States of objects that a filter selects.
+const (
+	broken = "broken"
+	paused = "paused"
+)
+
 // filter selects objects. Empty fields select all.
 type filter struct {
 	// Kind is the alias of a controller, Reason that of a condition, and Text a part of namespace/name or of the
 	// message.
 	Kind, Reason, Text string
-	// Broken leaves out objects that are Ready.
-	Broken bool
+	// State is broken, for objects that are not Ready, or paused; anything else selects all.
+	State string
 }
 
 func (f filter) matches(o *cluster.Object) bool {
-	return (!f.Broken || !o.Ready()) && (f.Reason == "" || f.Reason == o.Reason) &&
+	if f.State == broken && o.Ready() || f.State == paused && o.Paused == "" {
+		return false
+	}
+	return (f.Reason == "" || f.Reason == o.Reason) &&
 		(f.Text == "" || strings.Contains(o.Key(), f.Text) || strings.Contains(o.Message, f.Text))
 }
 

@@ -83,9 +83,9 @@ func newView(s *snapshot, base string) *view {
 	}
 	for _, o := range s.kinds {
 		heard, complete := o.state()
-		all, broken := o.count()
+		all, notReady := o.count()
 		v.Watched = append(v.Watched, watched{Kind: o.kind.Name, Complete: complete, Fresh: heard.Fresh(), Count: all,
-			Broken: broken})
+			Broken: notReady})
 	}
 	return v
 }
@@ -107,7 +107,7 @@ func (d *Dashboard) overview(*http.Request) (*page, error) {
 			for _, c := range v.Report.Value.Controllers {
 				v.Controllers = append(v.Controllers, newControllerRow(c, v.history))
 			}
-			v.Broken = newTable(v, filter{Broken: true}, 0)
+			v.Broken = newTable(v, filter{State: broken}, 0)
 		},
 	}, nil
 }
@@ -179,7 +179,7 @@ func (d *Dashboard) list(r *http.Request) (*page, error) {
 	query := r.URL.Query()
 	from, _ := strconv.Atoi(query.Get("from")) // anything else is the beginning
 	f := form{Reasons: reasons(d.kinds), filter: filter{Kind: query.Get("kind"), Reason: query.Get("reason"),
-		Text: query.Get("q"), Broken: query.Get("state") == "broken"}}
+		Text: query.Get("q"), State: query.Get("state")}}
 	for _, kind := range cluster.Kinds {
 		f.Kinds = append(f.Kinds, kind.Controller)
 	}

@@ -37,12 +37,13 @@ func TestFilters(t *testing.T) {
 		f.objects = append(f.objects, stalled(fmt.Sprintf("a%02d", i), time.Now().Add(-time.Duration(i)*time.Minute)))
 	}
 	f.objects = append(f.objects, cluster.Object{Kind: "Icecream", Namespace: "shop", Name: "vanilla",
-		Condition: "Reconciling", Reason: "Progressing", Message: "waits"})
+		Condition: "Reconciling", Reason: "Progressing", Message: "waits", Paused: "Paused by somebody"})
 	s := read(t, f)
 	for path, want := range map[string]string{
 		"objects":                            "62 of 62",
 		"objects?state=broken":               "61 of 62",
-		"objects?kind=icecream":              "1 of 62",
+		"objects?state=paused":               "1 of 62",
+		"objects?kind=icecream":              "<strong>Paused by somebody</strong>",
 		"objects?kind=foo&reason=Available":  "1 of 62",
 		"objects?q=shop/a1":                  "10 of 62",
 		"objects?q=waits":                    "1 of 62",

@@ -111,8 +111,8 @@ func newTable(v *view, f filter, from int) *table {
 	}
 	t.To = from + len(t.Rows)
 	query := url.Values{"kind": {f.Kind}, "reason": {f.Reason}, "q": {f.Text}}
-	if f.Broken {
-		query.Set("state", "broken")
+	if f.State != "" {
+		query.Set("state", f.State)
 	}
 	if from > 0 {
 		query.Set("from", strconv.Itoa(max(0, from-rows)))

@@ -183,6 +183,9 @@ func controllerProblems(report debug.Report) []problem {
 			add(inDaemon, controllerPath(c.Name), "see its page", "%s is unhealthy: %s", c.Name, c.Unhealthy)
 		}
 	}
+	if report.ConfigRefused != "" {
+		add(inDaemon, "", "correct the file, or restart the daemon", "the configuration file is refused: %s", report.ConfigRefused)
+	}
 	return problems
 }
 
@@ -200,7 +203,7 @@ func replicaProblem(s *snapshot) *problem {
 func stalledProblem(s *snapshot) *problem {
 	stalled := 0
 	var first *cluster.Object
-	for _, o := range find(s.kinds, filter{Broken: true}) {
+	for _, o := range find(s.kinds, filter{State: broken}) {
 		if o.Condition == "Stalled" {
 			stalled++
 			if first == nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -59,7 +60,7 @@ func (l *liveConfig) follow(ctx context.Context, apply func()) {
 }
 
 func (l *liveConfig) refuse(err error) {
-	why := truncate.Error(err)
+	why := truncate.Text(strings.Join(strings.Fields(err.Error()), " ")) // in one line
 	l.refused.Store(&why)
 	l.metrics.reloads.WithLabelValues("refused").Inc()
 	l.metrics.refused.Set(1)

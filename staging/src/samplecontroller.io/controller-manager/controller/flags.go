@@ -15,10 +15,15 @@ const maxDuration = 365 * 24 * time.Hour
 // CheckDuration returns one error if the value of a duration flag is less than least, or more
 // than a year, else none. flag is its name without dashes. It is for use in [Descriptor.Validate].
 func CheckDuration(flag string, value, least time.Duration) []error {
-	if err := checkDuration(value, least); err != nil {
-		return []error{fmt.Errorf("--%s: %w", flag, err)}
+	return named(flag, checkDuration(value, least))
+}
+
+// named returns the error of a flag with its name; none if err is nil.
+func named(flag string, err error) []error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return []error{fmt.Errorf("--%s: %w", flag, err)}
 }
 
 func checkDuration(value, least time.Duration) error {

@@ -103,20 +103,10 @@ func addDeprecatedFlags(fs *pflag.FlagSet) {
 
 func (o *GenericOptions) validate() []error {
 	var errs []error
-	if err := o.Selection.Check(); err != nil {
-		for _, err := range flatten(err) {
-			errs = append(errs, fmt.Errorf("--controllers: %w", err))
-		}
-	}
-	if err := o.PausedControllers.Check(); err != nil {
-		for _, err := range flatten(err) {
-			errs = append(errs, fmt.Errorf("--paused-controllers: %w", err))
-		}
-	}
+	errs = append(errs, named("--controllers", o.Selection.Check())...)
+	errs = append(errs, named("--paused-controllers", o.PausedControllers.Check())...)
 	errs = append(errs, validateNamespace(o.Namespace)...)
-	if err := o.MaxDeletionsPerMinute.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("--max-deletions-per-minute: %w", err))
-	}
+	errs = append(errs, named("--max-deletions-per-minute", o.MaxDeletionsPerMinute.Check())...)
 	errs = append(errs, controller.CheckDuration("sync-timeout", o.SyncTimeout, time.Second)...)
 	errs = append(errs, controller.CheckDuration("controller-shutdown-timeout", o.ControllerShutdownTimeout, 0)...)
 	return errs
@@ -152,6 +142,17 @@ func notNegative(limit int) error {
 		return fmt.Errorf("%d must not be negative; 0 means no limit", limit)
 	}
 	return nil
+}
+
+// named returns each error that err aggregates, with the name of its flag; none if err is nil.
+func named(flag string, err error) (errs []error) {
+	if err == nil {
+		return nil
+	}
+	for _, err := range flatten(err) {
+		errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+	}
+	return errs
 }
 
 // flatten returns the errors that err aggregates.

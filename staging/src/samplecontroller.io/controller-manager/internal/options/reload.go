@@ -93,9 +93,7 @@ func (f *ConfigFile) Poll() *Reload {
 	for _, name := range changed {
 		commit, err := f.prepare(name, settings)
 		if err != nil {
-			for _, err := range flatten(err) {
-				errs = append(errs, fmt.Errorf("flags.%s: %w", name, err))
-			}
+			errs = append(errs, named("flags."+name, err)...)
 			continue
 		}
 		before[name], commits = f.flags[name].Value.String(), append(commits, commit)

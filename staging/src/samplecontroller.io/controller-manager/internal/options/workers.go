@@ -63,9 +63,7 @@ func checkWorkers(name string, count int) error {
 func (o *WorkersOptions) validate() []error {
 	var errs []error
 	for _, name := range o.registry.Names() {
-		if err := o.Counts[name].Check(); err != nil {
-			errs = append(errs, fmt.Errorf("--%s: %w", o.flag(name), err))
-		}
+		errs = append(errs, named("--"+o.flag(name), o.Counts[name].Check())...)
 	}
 	return errs
 }

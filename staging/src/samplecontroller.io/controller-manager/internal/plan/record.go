@@ -4,11 +4,9 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -69,7 +67,7 @@ func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := fetch(response)
+	body, err := writes.Fetch(response)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +128,7 @@ func (t *recording) read(request *http.Request, target writes.Target) (object, e
 	if err != nil {
 		return nil, err
 	}
-	body, err := fetch(response)
+	body, err := writes.Fetch(response)
 	if err != nil {
 		return nil, err
 	}
@@ -147,16 +145,6 @@ func (t *recording) read(request *http.Request, target writes.Target) (object, e
 	o := found.Items[0]
 	o["kind"], o["apiVersion"] = strings.TrimSuffix(found.Kind, "List"), found.APIVersion
 	return o, nil
-}
-
-// fetch reads the body of a response, and makes it readable again.
-func fetch(response *http.Response) ([]byte, error) {
-	body, err := io.ReadAll(response.Body)
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, fmt.Errorf("reading the response: %w", err)
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	return body, nil
 }
 
 // messageOf returns the message of a Status, or else the other text.

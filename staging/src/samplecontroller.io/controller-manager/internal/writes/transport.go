@@ -113,7 +113,7 @@ func (s *seen) RoundTrip(request *http.Request) (*http.Response, error) {
 	var body []byte
 	if err == nil {
 		// The result of the write is known only once the response is read.
-		body, err = fetch(response)
+		body, err = Fetch(response)
 	}
 	end(t.resultOf(response, err))
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *seen) read(request *http.Request, target target) (*http.Response, error
 	}
 	var body []byte
 	if response.StatusCode == http.StatusForbidden {
-		if body, err = fetch(response); err != nil {
+		if body, err = Fetch(response); err != nil {
 			return nil, err
 		}
 	}
@@ -140,9 +140,9 @@ func (s *seen) read(request *http.Request, target target) (*http.Response, error
 	return response, nil
 }
 
-// fetch reads the body of a response into memory, as clients do anyway, and makes it readable
+// Fetch reads the body of a response into memory, as clients do anyway, and makes it readable
 // again.
-func fetch(response *http.Response) (body []byte, err error) {
+func Fetch(response *http.Response) (body []byte, err error) {
 	body, err = io.ReadAll(response.Body)
 	if err = errors.Join(err, response.Body.Close()); err != nil {
 		return nil, fmt.Errorf("reading the response: %w", err)

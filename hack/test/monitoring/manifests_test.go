@@ -39,7 +39,7 @@ func TestEachAlertIsExplained(t *testing.T) {
 		explained.Insert(heading[1])
 	}
 	var tests strings.Builder
-	for _, name := range []string{"leadership", "troubles", "objectives", "objects", "outage", "certificate"} {
+	for _, name := range []string{"leadership", "troubles", "objectives", "objects", "outage", "certificate", "config"} {
 		tests.WriteString(read(t, "hack", "test", "monitoring", "alerts", name+".yaml"))
 	}
 	alerts := sets.New[string]()

@@ -111,5 +111,8 @@ func TestPauseInSingleNamespace(t *testing.T) {
 	if !strings.Contains(stdout, "pause ") || !strings.Contains(stdout, "SKIP     with --namespace, the annotation ") {
 		t.Errorf("preflight has no row about pauses:\n%s", stdout)
 	}
+	// Other tests share the cluster, and list what is paused.
+	wantPlugin(t, 0, `^Resumed .* The daemon corrects`, "resume", "foo", ns+"/a", admin)
+	wantPlugin(t, 0, `^Resumed .* The daemon corrects`, "resume", "namespace", ns, admin)
 	r.Stop()
 }

@@ -38,7 +38,6 @@ func TestTraceFromFooToAPIServer(t *testing.T) {
 			framework.WaitLeader(t, "")
 			framework.Foos.Create(t, ns, "a", 1)
 			framework.Foos.WaitReplicas(t, ns, "a", 1)
-			changed := time.Now()
 			framework.Foos.Patch(t, ns, "a", `{"spec":{"replicas":2,"image":"`+secret+`"}}`)
 			framework.Foos.WaitReplicas(t, ns, "a", 2)
 			var sync, request, server span
@@ -65,8 +64,8 @@ func TestTraceFromFooToAPIServer(t *testing.T) {
 			if got["trigger"] == "" || got["result"] == "" {
 				t.Errorf("the sync has no trigger or no result: %v", got)
 			}
-			if began := time.Unix(0, int64(sync.StartTimeUnixNano)); sync.Name != "Sync" || began.Before(changed) {
-				t.Errorf("the span %s began at %v, want Sync after the change at %v", sync.Name, began, changed)
+			if sync.Name != "Sync" {
+				t.Errorf("the span of the request is a child of %s, want Sync", sync.Name)
 			}
 			if target := server.attributes()["http.target"]; !strings.HasPrefix(target, "/apis/apps/v1/namespaces/"+ns+"/deployments/a") {
 				t.Errorf("the API server's span is about %s, want the Deployment", target)

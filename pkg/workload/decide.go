@@ -22,8 +22,6 @@ type view struct {
 	Live *appsv1.Deployment
 	// Former are the Deployments that the owner got under former names: see [Owner.Reported].
 	Former []*appsv1.Deployment
-	// Hold are the fields that must not be corrected now.
-	Hold fieldSet
 	// Now is the time of the decision.
 	Now time.Time
 }
@@ -84,16 +82,16 @@ func decide(o Owner, view view) decision {
 		decision.Blocker, decision.Again = o.blockedBy(view.Live, view.Now)
 	}
 	if present := view.reported(o); present != nil && present.DeletionTimestamp == nil {
-		o.correct(&decision, present, view.Hold)
+		o.correct(&decision, present)
 	}
 	return decision
 }
 
 // correct adds the corrections of the Deployment to the decision.
-func (o Owner) correct(decision *decision, d *appsv1.Deployment, hold fieldSet) {
+func (o Owner) correct(decision *decision, d *appsv1.Deployment) {
 	missing := o.missingContainer(d)
 	for f := range fieldCount {
-		decision.Differing[f] = o.differs(d, f) && !hold[f] && (f != fieldImage || missing == nil)
+		decision.Differing[f] = o.differs(d, f) && (f != fieldImage || missing == nil)
 	}
 	if decision.Differing.any() {
 		decision.Correct = d

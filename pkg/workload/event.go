@@ -51,7 +51,9 @@ func newEvent(o Owner, old, new []metav1.Condition) *event {
 	}
 	reason := now.Reason
 	switch reason {
-	case workloadv1alpha1.ReasonWriteDenied, workloadv1alpha1.ReasonWriteFailed:
+	case workloadv1alpha1.ReasonWriteDenied, workloadv1alpha1.ReasonWriteFailed,
+		workloadv1alpha1.ReasonReplicasContested, workloadv1alpha1.ReasonImageContested,
+		workloadv1alpha1.ReasonRewrittenByAdmission:
 		return nil
 	case workloadv1alpha1.ReasonDeploymentConflict:
 		reason = eventErrResourceExists

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,6 +22,7 @@ func (w *Workload[T]) explain(r *controller.Request[T]) controller.Explanation {
 	o, actual := w.adapter.Owner(obj), *w.adapter.Status(obj)
 	view := w.view(r, o)
 	decision, state := w.decide(o, view)
+	state.Blocker = w.blocker(r, state.Deployment, decision)
 	facts, next := o.facts(view), decision.next(state)
 	if w.extra != nil {
 		facts = append(facts, w.extra.Facts(r, obj)...)
@@ -104,10 +104,8 @@ func (d decision) next(state State) string {
 		return fmt.Sprintf("patch Deployment %q", d.Correct.Name)
 	case state.Blocker == nil:
 		return nothing
-	case d.Blocker != nil || state.Again == 0:
-		return fmt.Sprintf("nothing: %s: %s", state.Blocker.Reason, state.Blocker.Message)
 	default:
-		return fmt.Sprintf("nothing for %v: %s", state.Again.Round(time.Millisecond), state.Blocker.Message)
+		return fmt.Sprintf("nothing: %s: %s", state.Blocker.Reason, state.Blocker.Message)
 	}
 }
 

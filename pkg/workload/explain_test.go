@@ -193,7 +193,8 @@ func TestContestedReplicasAreExplained(t *testing.T) {
 		e.forget()
 		e.rollOut(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) })
 		e.pass(0)
-		e.wantNext(`nothing for 9s: spec.replicas of Deployment "example-web" is also set by `, "its replicas")
+		again := time.Now().Add(9 * time.Second).UTC().Format(time.RFC3339)
+		e.wantNext("patch deployments.apps default/example-web again at "+again+`: spec.replicas of Deployment "example-web" is also set by `, "its replicas")
 		if got := e.condition("Stalled").Reason; got != "ReplicasContested" {
 			t.Errorf("Stalled has the reason %q, want ReplicasContested", got)
 		}
@@ -202,6 +203,7 @@ func TestContestedReplicasAreExplained(t *testing.T) {
 		e.wantWrites()
 		e.pass(time.Second)
 		e.wantWrites(patchDeployment)
+		e.wantNext("nothing: ReplicasContested: spec.replicas of Deployment ")
 	})
 }
 

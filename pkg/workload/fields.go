@@ -155,16 +155,24 @@ var entriesFor = map[fieldSet]*metav1.FieldsV1{
 	{fieldReplicas: true, fieldImage: true}: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"` + containerName + `\"}":{"f:image":{}}}}}}}`),
 }
 
+// managerNamed names a field manager; "" is not known.
+func managerNamed(manager string) string {
+	if manager == "" {
+		return "an unknown writer"
+	}
+	return fmt.Sprintf("field manager %q", manager)
+}
+
 // rivalOf names the field manager, other than ours, that set the field last.
 func rivalOf(live *appsv1.Deployment, f field, fieldManager string) string {
-	rival, last := "an unknown writer", metav1.Time{}
+	rival, last := "", metav1.Time{}
 	for _, entry := range live.ManagedFields {
 		if managed(entry)[f] && entry.Manager != fieldManager && (entry.Time == nil || !entry.Time.Before(&last)) {
-			rival = fmt.Sprintf("field manager %q", entry.Manager)
+			rival = entry.Manager
 			if entry.Time != nil {
 				last = *entry.Time
 			}
 		}
 	}
-	return rival
+	return managerNamed(rival)
 }

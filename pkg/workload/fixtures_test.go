@@ -117,3 +117,22 @@ func ownerReference(apiVersion, kind, name string, uid types.UID) *metav1.OwnerR
 func list(deployments ...*appsv1.Deployment) []*appsv1.Deployment {
 	return slices.DeleteFunc(deployments, func(d *appsv1.Deployment) bool { return d == nil })
 }
+
+func managedBy(manager, subresource, fields string, second int) metav1.ManagedFieldsEntry {
+	at := metav1.Unix(int64(second), 0)
+	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at,
+		FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+// contested returns our Deployment as an autoscaler has left it.
+func contested() *appsv1.Deployment {
+	return deployment(withReplicas(ptr.To[int32](9)), func(d *appsv1.Deployment) {
+		d.ManagedFields = []metav1.ManagedFieldsEntry{
+			managedBy("test-manager", "", `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{".":{},"f:image":{},"f:name":{}}}}}}}`, 9),
+			managedBy("kubectl", "", `{"f:spec":{"f:replicas":{}}}`, 1),
+			managedBy("autoscaler", "scale", `{"f:spec":{"f:replicas":{}}}`, 2),
+			managedBy("deployment-controller", "status", `{"f:status":{"f:replicas":{}}}`, 3),
+			managedBy("labeller", "", `{"f:metadata":{"f:labels":{}}}`, 4),
+		}
+	})
+}

@@ -19,7 +19,7 @@ import (
 
 // undisturbed returns a Workload that has written nothing yet.
 func undisturbed() *Workload[*samplev1alpha1.Foo] {
-	return &Workload[*samplev1alpha1.Foo]{corrections: newCorrections()}
+	return &Workload[*samplev1alpha1.Foo]{}
 }
 
 // exporter is a Deployment that another operator made for the owner, with a selector of its own.

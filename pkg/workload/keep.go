@@ -38,17 +38,14 @@ type State struct {
 func (w *Workload[T]) keep(ctx context.Context, r *controller.Request[T], o Owner) (State, error) {
 	view := w.view(r, o)
 	decision, state := w.decide(o, view)
-	if !decision.writes() && state.Blocker == nil {
-		_, err := w.Deployments.Patch(ctx, r, state.Deployment) // counts a write that is not needed
+	if d := state.Deployment; !decision.writes() && d != nil && o.GetDeletionTimestamp() == nil {
+		_, err := w.Deployments.Patch(ctx, r, d) // counts a write that is not needed, and finds contests
+		state.Blocker = w.blocker(r, d, decision)
 		return state, err
 	}
 	written, err := w.write(ctx, r, o, decision)
 	if written != nil {
-		_, contest, again := w.corrections.hold(o, written, time.Now())
-		state.Deployment, state.Again = written, sooner(state.Again, again)
-		if state.Blocker = decision.Blocker; state.Blocker == nil {
-			state.Blocker = contest
-		}
+		state.Deployment, state.Blocker = written, w.blocker(r, written, decision)
 		if decision.Create != nil && written.Name == decision.Create.Name {
 			state.Former = leftOver(view.Former)
 			w.tellFormer(r, o, state.Former)
@@ -70,22 +67,25 @@ func (w *Workload[T]) view(r *controller.Request[T], o Owner) view {
 }
 
 // decide decides what to do for the owner, and returns the state if nothing is written.
-func (w *Workload[T]) decide(o Owner, view view) (decision, State) {
-	state := State{Deployment: view.reported(o)}
-	var contest *blocker
-	if o.GetDeletionTimestamp() == nil {
-		view.Hold, contest, state.Again = w.corrections.hold(o, state.Deployment, view.Now)
-	}
+func (w *Workload[T]) decide(o Owner, view view) (decision decision, state State) {
+	state.Deployment = view.reported(o)
 	if view.own(o) != nil {
 		state.Former = leftOver(view.Former)
 	}
-	decision := decide(o, view)
-	state.Again = sooner(state.Again, decision.Again)
-	// A field is held and written again even if another blocker hides that.
-	if state.Blocker = decision.Blocker; state.Blocker == nil {
-		state.Blocker = contest
-	}
+	decision = decide(o, view)
+	state.Again, state.Blocker = decision.Again, decision.Blocker
 	return decision, state
+}
+
+// blocker returns the blocker of a decision or, if it has none, the contest of the Deployment.
+func (w *Workload[T]) blocker(r *controller.Request[T], d *appsv1.Deployment, decision decision) *blocker {
+	if decision.Blocker != nil || d == nil {
+		return decision.Blocker
+	}
+	if contest := w.Deployments.Contest(r, d.Name); contest != nil {
+		return &blocker{Reason: contest.Reason, Message: contest.Message}
+	}
+	return nil
 }
 
 // write carries out a decision, by one write at most that succeeds. One that keeps failing does not hold back
@@ -124,9 +124,6 @@ func (w *Workload[T]) create(ctx context.Context, r *controller.Request[T], o Ow
 		return nil, err
 	case !isNew:
 		return created, nil
-	}
-	for f := range fieldCount {
-		w.corrections.note(o, f, nil, created, w.manager, time.Now())
 	}
 	// With another name it is no repair.
 	if o.HadDeployment && o.ObservedGeneration == o.GetGeneration() {
@@ -167,7 +164,7 @@ func (w *Workload[T]) set(ctx context.Context, r *controller.Request[T], o Owner
 		return nil, err
 	}
 	for f := range fieldCount {
-		if fields[f] && w.corrections.note(o, f, d, patched, w.manager, time.Now()) {
+		if fields[f] && o.isCorrected(d, patched, f, w.manager) {
 			r.Event(corev1.EventTypeNormal, eventCorrected, "%s", bounded(correctedMessage(d, patched, f, w.manager)))
 		}
 	}

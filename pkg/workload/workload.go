@@ -21,10 +21,9 @@ type Workload[T controller.Object] struct {
 	// Named reads Deployments by name, whoever owns them.
 	Named *controller.Reader[*appsv1.Deployment]
 
-	extra       Extra[T]
-	adapter     Adapter[T]
-	manager     string
-	corrections corrections
+	extra   Extra[T]
+	adapter Adapter[T]
+	manager string
 }
 
 // Extra is the part of a status that only one kind has. Its methods are called concurrently, but for
@@ -41,13 +40,16 @@ type Extra[T controller.Object] interface {
 // New declares what the controller of a kind reads and writes. [Workload.Controller] makes the
 // controller of it, and reports errors of the declarations.
 func New[T controller.Object](c *controller.Context, adapter Adapter[T]) *Workload[T] {
-	w := &Workload[T]{adapter: adapter, manager: c.Name(), corrections: newCorrections()}
+	w := &Workload[T]{adapter: adapter, manager: c.Name()}
 	deployments := CachedDeployments(c)
 	w.Objects = controller.For[T](c, Cached[T](), controller.MayPatchStatus())
 	w.Deployments = controller.Owns[*appsv1.Deployment](w.Objects, deployments...)
 	w.Named = controller.Refers[*appsv1.Deployment](w.Objects, func(obj T) []string {
 		return []string{adapter.Spec(obj).DeploymentName}
 	}, deployments...)
+	w.Deployments.DescribeContests(func(obj T, d *appsv1.Deployment, f controller.Failure) (reason, message string) {
+		return adapter.Owner(obj).describe(d, f)
+	})
 	w.Objects.OnDeletion()
 	w.Objects.Count(States(), adapter.state)
 	w.Objects.Explain(w.explain)

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
@@ -56,8 +57,8 @@ const (
 //
 // A Failure is read-only. It wraps the last error of the API server. Find it with [errors.AsType].
 type Failure struct {
-	// Reason is ReasonWriteDenied, ReasonWriteFailing, ReasonWriteFailed, ReasonProgressing or
-	// ReasonDeletionsStopped.
+	// Reason is ReasonWriteDenied, ReasonWriteFailing, ReasonWriteFailed, ReasonProgressing,
+	// ReasonDeletionsStopped, ReasonContested or ReasonRewrittenByAdmission.
 	Reason string
 	// Message says which write fails and why, with the usual cause if that helps. It is at most 1000
 	// bytes long.
@@ -66,6 +67,11 @@ type Failure struct {
 	Verb, Resource string
 	// Object is the name of the object that cannot be written.
 	Object cache.ObjectName
+	// Field is the field of Object that the last two reasons are about, as a JSON pointer (RFC 6901), such as
+	// /spec/replicas. FieldManager is the other one that sets it, "" if it is not known: see [ManagedFields].
+	Field, FieldManager string
+	// Retry is the least time between two writes of Field.
+	Retry time.Duration
 	// Since is the time of the first failure in a row, in whole seconds. As LastTransitionTime of a
 	// condition it is the same each time.
 	Since metav1.Time
@@ -91,6 +97,18 @@ func (f *Failure) Condition() string {
 	return "Stalled"
 }
 
+// log writes a line about the failure.
+func (f *Failure) log(logger klog.Logger) {
+	logger = klog.LoggerWithValues(logger, "reason", f.Reason, "resource", f.Resource, "object", f.Object)
+	switch {
+	case f.Reason == ReasonDeletionsStopped: // there is one line for all objects
+	case f.Field != "":
+		logger.Info("Field does not stay as declared, correcting it slowly", "field", f.Field, "fieldManager", f.FieldManager)
+	default:
+		logger.Error(f.err, "Write keeps failing, retrying with backoff", "verb", f.Verb)
+	}
+}
+
 // failing is a write that has failed, maybe several times in a row.
 type failing struct {
 	contents    uint64 // hash of the contents of the write
@@ -100,6 +118,7 @@ type failing struct {
 	timedOut    bool
 	wanted      bool     // the present call wanted the write
 	current     bool     // the last call that ended without another error did
+	isIdle      bool     // there is nothing to write now
 	failure     *Failure // nil: not reported yet
 	ending      error    // the namespace of the object is being deleted
 	reported    []string // the reasons of Events

@@ -37,7 +37,10 @@ type failuresOf struct {
 	uid        types.UID
 	generation int64
 	byWrite    map[write]*failing
-	explained  string // what the last call has left to do about them; guarded by the mutex of the store
+	// explained is what the last call has left to do about them, and contested its contests; guarded by the mutex
+	// of the store.
+	explained string
+	contested []*Failure
 }
 
 // begin begins a term: other processes may have written since.
@@ -66,10 +69,10 @@ func (f *failureStore) start(key cache.ObjectName, uid types.UID, generation int
 
 // end ends a call, and keeps the failures.
 func (f *failureStore) end(key cache.ObjectName, of *failuresOf) {
-	explained := of.explain(time.Now())
+	explained, contested := of.explain(time.Now()), of.contests()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	of.explained = explained
+	of.explained, of.contested = explained, contested
 	if len(of.byWrite) == 0 {
 		delete(f.byKey, key)
 		return
@@ -82,7 +85,7 @@ func (f *failureStore) end(key cache.ObjectName, of *failuresOf) {
 
 // explain returns which write is to be tried again, when and why; "" if there is none.
 func (f *failuresOf) explain(now time.Time) string {
-	wanted := f.reported(func(_ write, known *failing) bool { return known.wanted })
+	wanted := f.reported(func(_ write, known *failing) bool { return known.wanted && !known.isIdle })
 	if len(wanted) == 0 {
 		return ""
 	}
@@ -235,10 +238,7 @@ func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err erro
 			continue // causes may alternate
 		}
 		known.reported = append(known.reported, failure.Reason)
-		if failure.Reason != ReasonDeletionsStopped { // the log has one line for all objects
-			klog.FromContext(ctx).Error(failure.err, "Write keeps failing, retrying with backoff", "reason", failure.Reason,
-				"verb", failure.Verb, "resource", failure.Resource, "object", failure.Object)
-		}
+		failure.log(klog.FromContext(ctx))
 		if r.found && failure.Reason != ReasonProgressing {
 			b.recorder.Event(r.object, corev1.EventTypeWarning, failure.Reason, failure.Message)
 		}

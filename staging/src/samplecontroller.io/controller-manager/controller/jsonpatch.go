@@ -27,6 +27,11 @@ type operation struct {
 	From  string `json:"from,omitempty"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
+
+	// field is the path of what the operation changes, and before its value; "" for a test. If elements of a list
+	// are added, removed or moved, it is the list, whose operations depend on each other.
+	field  string
+	before any
 }
 
 // differ collects the operations that make one JSON document another. Only what differs is in
@@ -50,7 +55,7 @@ func (d *differ) members(path string, from, to map[string]any) {
 		switch {
 		case reflect.DeepEqual(before, after):
 		case after == nil:
-			d.ops = append(d.ops, operation{Op: "remove", Path: at})
+			d.ops = append(d.ops, operation{Op: "remove", Path: at, field: at, before: before})
 		default:
 			d.member(at, before, after)
 		}
@@ -70,8 +75,9 @@ func (d *differ) zeros(from, to map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		switch value := after[name]; value.(type) {
 		case json.Number, string, bool:
+			at := "/status/" + pointerEscaper.Replace(name)
 			if isZero(value) && reflect.DeepEqual(before[name], value) {
-				d.ops = append(d.ops, operation{Op: "add", Path: "/status/" + pointerEscaper.Replace(name), Value: value})
+				d.ops = append(d.ops, operation{Op: "add", Path: at, Value: value, field: at, before: value})
 			}
 		}
 	}
@@ -92,7 +98,7 @@ func (d *differ) member(at string, before, after any) {
 			return
 		}
 	}
-	d.ops = append(d.ops, operation{Op: "add", Path: at, Value: after}) // also replaces
+	d.ops = append(d.ops, operation{Op: "add", Path: at, Value: after, field: at, before: before}) // also replaces
 }
 
 // isZero reports whether encoding/json may have made a value that is not in the stored object.
@@ -122,7 +128,7 @@ func (d *differ) list(path string, from, to []any) bool {
 	if len(from) == 0 || ids == nil {
 		return false
 	}
-	edits := differ{sparse: d.sparse}
+	edits, before, moved := differ{sparse: d.sparse}, from, !slices.Equal(ids, wanted)
 	from = slices.Clone(from)
 	remaining := sets.New(wanted...)
 	for i, id := range slices.Backward(ids) {
@@ -141,21 +147,26 @@ func (d *differ) list(path string, from, to []any) bool {
 			from, ids = slices.Insert(from, i, after), slices.Insert(ids, i, wanted[i])
 			continue
 		}
-		before := from[j]
+		element := from[j]
 		if j != i {
 			edits.ops = append(edits.ops, operation{Op: "move", From: path + "/" + strconv.Itoa(j), Path: at})
 			from, ids = slices.Delete(from, j, j+1), slices.Delete(ids, j, j+1)
-			from, ids = slices.Insert(from, i, before), slices.Insert(ids, i, wanted[i])
+			from, ids = slices.Insert(from, i, element), slices.Insert(ids, i, wanted[i])
 		}
 		inner := differ{sparse: d.sparse}
-		inner.members(at, before.(map[string]any), after.(map[string]any))
+		inner.members(at, element.(map[string]any), after.(map[string]any))
 		if j != i || len(inner.ops) > 0 {
-			edits.test(at, keys, before)
+			edits.test(at, keys, element)
 			edits.ops = append(edits.ops, inner.ops...)
 		}
 	}
 	if len(edits.ops) > maxListEdits {
 		return false
+	}
+	if moved {
+		for i := range edits.ops {
+			edits.ops[i].field, edits.ops[i].before = path, before
+		}
 	}
 	d.ops = append(d.ops, edits.ops...)
 	return true

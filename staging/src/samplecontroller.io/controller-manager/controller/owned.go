@@ -29,13 +29,15 @@ type Owned[T, P Object] struct {
 	owner     *Builder[P]
 	resource  *resource[T]
 	namespace string // for an owner without namespace
+	contests  contests
+	describe  func(P, T, Failure) (reason, message string) // see DescribeContests
 }
 
 // Owns makes the controller of kind own objects of type T, in the namespaces of their owners; for
 // owners without a namespace see [Owned.In]. Changes of an object enqueue its owner, which its
 // controller reference names. A kind can own another kind by one call of Owns.
 func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
-	o := &Owned[T, P]{owner: kind}
+	o := &Owned[T, P]{owner: kind, contests: newContests()}
 	kind.declares("Owns", true)
 	resource, err := newResource[T](kind.context, "Owns", opts)
 	kind.fail(err)
@@ -74,7 +76,9 @@ func Owns[T, P Object](kind *Builder[P], opts ...Option) *Owned[T, P] {
 // namespace own objects in their own namespace only: methods panic for another one, so that the object
 // that is reconciled fails.
 func (o *Owned[T, P]) In(namespace string) *Owned[T, P] {
-	return &Owned[T, P]{owner: o.owner, resource: o.resource, namespace: namespace}
+	in := *o
+	in.namespace = namespace
+	return &in
 }
 
 // key returns the key of the owned object with that name. It panics if the namespace is unknown.
@@ -162,30 +166,6 @@ func (o *Owned[T, P]) Ensure(ctx context.Context, r *Request[P], name string, mu
 	}
 	mutate(wanted)
 	return o.patch(ctx, r, cached, wanted)
-}
-
-// patch writes the difference between the cached object and the wanted one.
-func (o *Owned[T, P]) patch(ctx context.Context, r *Request[P], cached, wanted T) (none T, _ error) {
-	if err := o.keepsStatus(cached, wanted, cache.MetaObjectToName(cached)); err != nil {
-		return none, err
-	}
-	if same(cached, wanted) {
-		o.resource.skip()
-		return wanted, nil
-	}
-	patched, err := o.resource.patch(ctx, func(ctx context.Context, w sentWrite) error {
-		send := w.send
-		w.send = func(ctx context.Context) error { return o.failed(r, cached, send(ctx)) }
-		if !o.owner.confirmations.has(r.key, r.object.GetUID()) {
-			w.confirm = func(ctx context.Context) error { return r.isStale(o.owner.confirm(ctx, r)) }
-		}
-		return r.try(ctx, w)
-	}, cached, wanted)
-	if err != nil {
-		return none, err
-	}
-	o.owner.consistency.WroteAt(r.key, o.resource.informer.GetStore(), patched.GetResourceVersion())
-	return patched, nil
 }
 
 // Patch writes the fields of object that differ from the cached ones, with the cached resourceVersion. object

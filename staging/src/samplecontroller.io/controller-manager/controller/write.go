@@ -33,6 +33,7 @@ type write struct {
 	own                  bool   // of the reconciled object itself
 	status               bool   // of its status
 	fields               string // that a patch sets
+	contest              bool   // it stands for a field that is contested; it is never sent
 }
 
 func (w write) String() string {
@@ -157,21 +158,27 @@ func (r *resource[T]) writing(verb string, object cache.ObjectName, contents any
 // patch does not apply, for example because an element of a list is not where it is in the cache. It
 // passes the write to try, which may send it.
 func (r *resource[T]) patch(ctx context.Context, try tryFunc, before, after T, subresources ...string) (T, error) {
-	name := cache.MetaObjectToName(before)
 	operations, err := r.difference(before, after)
 	if err != nil {
-		return before, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, name, err)
+		return before, err
 	}
 	if len(operations) == 0 { // such as times that differ by less than a second
 		r.skip(subresources...)
 		return before, nil
 	}
-	w, patched := r.writing("patch", name, []any{before.GetGeneration(), operations}, subresources...), before
+	return r.apply(ctx, try, before, operations, subresources...)
+}
+
+// apply passes a patch of the cached object to try, which may send it.
+func (r *resource[T]) apply(ctx context.Context, try tryFunc, before T, operations []operation,
+	subresources ...string) (patched T, err error) {
+	w := r.writing("patch", cache.MetaObjectToName(before), []any{before.GetGeneration(), operations}, subresources...)
 	w.fields = strings.Join(fieldsOf(operations), " ")
 	w.send = func(ctx context.Context) error {
 		patched, err = r.sendPatch(ctx, before, operations, subresources)
 		return err
 	}
+	patched = before
 	err = try(ctx, w)
 	return patched, err
 }
@@ -225,14 +232,12 @@ func (r *resource[T]) delete(ctx context.Context, cached T) error {
 // cache or this version of the type lacks, a merge patch those in elements of lists. The merge
 // keys of strategic merge patches are not unique: those of ports lack the protocol.
 func (r *resource[T]) difference(before, after T) ([]operation, error) {
+	name := cache.MetaObjectToName(before)
 	before, after = differing(before, after)
 	from, err := documentOf(before)
-	if err != nil {
-		return nil, err
-	}
-	to, err := documentOf(after)
-	if err != nil {
-		return nil, err
+	to, toErr := documentOf(after)
+	if err := errors.Join(err, toErr); err != nil {
+		return nil, fmt.Errorf("comparing %s %s: %w", r.kind.Kind, name, err)
 	}
 	d := differ{sparse: r.sparse}
 	d.members("", from, to)

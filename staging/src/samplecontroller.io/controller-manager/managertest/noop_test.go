@@ -14,13 +14,12 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
 )
 
-// TestPatchThatChangesNothingIsTold has a controller that sets a whole Pod template, in which the API
-// server has set defaults.
-func TestPatchThatChangesNothingIsTold(t *testing.T) {
-	const ns = "ensure-defaults"
-	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+// templateProgram has a controller that sets a whole Pod template, in which the API server has set defaults.
+func templateProgram() manager.Program {
+	return syncing(func(c *controller.Context) (controller.Controller, error) {
 		configMaps := controller.For[*corev1.ConfigMap](c, controller.Selector("test=ensure"))
 		deployments := controller.Owns[*appsv1.Deployment](configMaps)
 		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
@@ -39,6 +38,12 @@ func TestPatchThatChangesNothingIsTold(t *testing.T) {
 			return err
 		})
 	})
+}
+
+// TestPatchThatChangesNothingIsTold patches a template, and its defaults.
+func TestPatchThatChangesNothingIsTold(t *testing.T) {
+	const ns = "ensure-defaults"
+	p := templateProgram()
 	p.Name = "noop-manager"
 	runAnywhere(t, p, func(t *testing.T, e *Env) {
 		before := noOps(t)

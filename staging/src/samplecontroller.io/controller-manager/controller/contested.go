@@ -69,8 +69,8 @@ func (o *Owned[T, P]) patch(ctx context.Context, r *Request[P], cached, wanted T
 			return none, err
 		}
 	}
-	now, changes := time.Now(), fieldChanges(operations)
-	found := o.contests.of(cached.GetUID()).judge(r.object.GetGeneration(), changes, now)
+	changes := fieldChanges(operations)
+	found := o.contests.of(cached.GetUID()).judge(r.object.GetGeneration(), changes, time.Now())
 	sent := without(operations, found)
 	if len(sent) == 0 {
 		o.tell(r, cached, found)
@@ -89,7 +89,7 @@ func (o *Owned[T, P]) patch(ctx context.Context, r *Request[P], cached, wanted T
 	if o.resource.dryRun {
 		return patched, nil
 	}
-	return patched, o.noteChanges(r, cached, patched, changes, found, now)
+	return patched, o.noteChanges(r, cached, patched, changes, found)
 }
 
 // sending returns the function that sends a patch of the cached object.
@@ -105,12 +105,7 @@ func (o *Owned[T, P]) sending(r *Request[P], cached T) tryFunc {
 }
 
 // noteChanges notes what has become of changes after the patch, except those of held fields.
-func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []change, found []contest,
-	now time.Time) error {
-	before, err := documentOf(cached)
-	if err != nil {
-		return fmt.Errorf("encoding %s %s: %w", o.resource.kind.Kind, cache.MetaObjectToName(cached), err)
-	}
+func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []change, found []contest) error {
 	after, err := documentOf(patched)
 	if err != nil {
 		return fmt.Errorf("encoding the patched %s %s: %w", o.resource.kind.Kind, cache.MetaObjectToName(cached), err)
@@ -119,7 +114,7 @@ func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []ch
 	if histories == nil {
 		histories = map[string]history{}
 	}
-	generation := r.object.GetGeneration()
+	generation, now := r.object.GetGeneration(), time.Now()
 	var left []change // after the patch
 	for _, c := range changes {
 		if isHeld(found, c.field) {
@@ -131,6 +126,7 @@ func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []ch
 			continue // the API server set the field, for example to a default
 		}
 		histories[c.field] = histories[c.field].after(c, stored, generation, isDone(r.object), func() string {
+			before, _ := documentOf(cached) // it was encoded for the patch
 			return managerOf(cached.GetManagedFields(), o.resource.manager, before, c.field)
 		}, now)
 		if stored != 0 {
@@ -157,7 +153,7 @@ func isDone(object metav1.Object) bool {
 func (o *Owned[T, P]) tell(r *Request[P], owned T, found []contest) {
 	key := cache.MetaObjectToName(owned)
 	for w := range r.failures.byWrite {
-		if w.contest && w.object == key && w.kind == o.resource.kind.Kind &&
+		if w.contest && w.object == key && w.resource == o.resource.inMetrics() &&
 			!slices.ContainsFunc(found, func(c contest) bool { return c.field == w.fields }) {
 			delete(r.failures.byWrite, w)
 		}

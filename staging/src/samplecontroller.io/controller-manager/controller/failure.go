@@ -55,6 +55,8 @@ const (
 // A Warning Event with the reason reports each failure, and the log. For the status see
 // [Builder.Failing]. Missing permissions are no Failures: they make the controller Degraded.
 //
+// A Failure about a Field is not returned as an error: see [Owned.Contest].
+//
 // A Failure is read-only. It wraps the last error of the API server. Find it with [errors.AsType].
 type Failure struct {
 	// Reason is ReasonWriteDenied, ReasonWriteFailing, ReasonWriteFailed, ReasonProgressing,

@@ -125,6 +125,9 @@ func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
 // A patch that sets a field which the API server does not know, such as one that an older CRD lacks, fails
 // with a [Failure] as a whole; a creation loses the field, and the next call fails.
 //
+// A field that another writer keeps setting, or that admission changes, is left out of the patch for some time, and
+// a [Failure] reports that: see [Owned.Contest]. It is no error.
+//
 // Ensure returns the object as last known from the API server. One that is being deleted is returned
 // unchanged; its deletion enqueues the reconciled object. If an object with that name
 // exists but is not owned by the reconciled object, does not match the selector, or cannot be decoded,

@@ -155,8 +155,8 @@ func (h history) after(c change, stored uint64, generation int64, isDone bool, m
 // change is what a patch does to one field.
 type change struct {
 	field         string
-	value, before uint64 // hashes
-	operations    []operation
+	value, before uint64    // hashes
+	operation     operation // the first one
 }
 
 // fieldChanges returns the changes of a patch.
@@ -165,15 +165,9 @@ func fieldChanges(operations []operation) (changes []change) {
 		if o.field == "" {
 			continue
 		}
-		i := slices.IndexFunc(changes, func(c change) bool { return c.field == o.field })
-		if i < 0 {
-			i = len(changes)
-			changes = append(changes, change{field: o.field, before: hashOfJSON(o.before)})
+		if !slices.ContainsFunc(changes, func(c change) bool { return c.field == o.field }) {
+			changes = append(changes, change{o.field, hashOfJSON(o.after), hashOfJSON(o.before), o})
 		}
-		changes[i].operations = append(changes[i].operations, o)
-	}
-	for i := range changes {
-		changes[i].value = hashOfJSON(changes[i].operations)
 	}
 	return changes
 }
@@ -188,7 +182,7 @@ func (c change) result(patched map[string]any) (stored uint64, unchanged bool) {
 		return 0, false
 	}
 	hash := hashOfJSON(got)
-	if o := c.operations[0]; o.Op == "add" && o.Path == c.field && !contains(o.Value, got) {
+	if o := c.operation; o.Op == "add" && o.Path == c.field && !contains(o.Value, got) {
 		return hash, false
 	}
 	return 0, hash == c.before

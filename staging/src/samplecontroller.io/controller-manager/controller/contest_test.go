@@ -63,7 +63,7 @@ func TestFieldManagerOfRival(t *testing.T) {
 		"/metadata/labels/a~1b":    "labeller",
 		"/spec/paused":             "",
 	} {
-		if got := managerOf(managed, "ours", object, field); got != want {
+		if got := managerOf(managed, "ours", func() map[string]any { return object }, field); got != want {
 			t.Errorf("%s is set by %q, want %q", field, got, want)
 		}
 	}
@@ -85,11 +85,23 @@ func TestSpecIsDone(t *testing.T) {
 			Status: appsv1.DeploymentStatus{ObservedGeneration: 1}}, false},
 		"status without the field": {&corev1.Service{}, false},
 		"no status":                {&corev1.ConfigMap{}, false},
+		"pointer":                  {&withPointer{Status: &appsv1.DeploymentStatus{}}, false},
+		"embedded pointer":         {&withEmbedded{}, false},
 	} {
 		if got := isDone(test.object); got != test.want {
 			t.Errorf("%s: %t, want %t", name, got, test.want)
 		}
 	}
+}
+
+type withPointer struct {
+	metav1.ObjectMeta
+	Status *appsv1.DeploymentStatus
+}
+
+type withEmbedded struct {
+	metav1.ObjectMeta
+	Status struct{ *appsv1.DeploymentStatus }
 }
 
 // TestResultOfChange patches a field, and compares it with what the API server has stored.
@@ -105,6 +117,7 @@ func TestResultOfChange(t *testing.T) {
 		"default for what is not": {`{"a":1}`, `{}`, `{"a":1}`, false, true},
 		"removed":                 {`{"a":1}`, `{}`, `{}`, false, false},
 		"dropped":                 {`{}`, `{"a":1}`, `{}`, false, false},
+		"empty list":              {`{}`, `{"a":[]}`, `{"a":null}`, false, true},
 		"another length":          {`{"a":[1]}`, `{"a":[1,2]}`, `{"a":[1]}`, true, false},
 		"elements put back":       {`{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a"},{"name":"b"}]}`, false, true},
 	} {
@@ -118,6 +131,19 @@ func TestResultOfChange(t *testing.T) {
 		if (stored != 0) != test.isStored || unchanged != test.isUnchanged {
 			t.Errorf("%s: stored %t, unchanged %t, want %t and %t", name, stored != 0, unchanged, test.isStored, test.isUnchanged)
 		}
+	}
+}
+
+// TestChangeOfListIsWhatIsWanted sets a list to the same elements, whatever another writer has added.
+func TestChangeOfListIsWhatIsWanted(t *testing.T) {
+	var values []uint64
+	for _, added := range []string{"x", "y"} {
+		d := differ{}
+		d.members("", decoded(t, `{"l":[{"name":"a"},{"name":"`+added+`"}]}`), decoded(t, `{"l":[{"name":"a"}]}`))
+		values = append(values, fieldChanges(d.ops)[0].value)
+	}
+	if values[0] != values[1] {
+		t.Error("the two changes differ, want the same")
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,7 +116,11 @@ func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []ch
 	if histories == nil {
 		histories = map[string]history{}
 	}
-	generation, now := r.object.GetGeneration(), time.Now()
+	generation, now, done := r.object.GetGeneration(), time.Now(), isDone(r.object)
+	before := sync.OnceValue(func() map[string]any {
+		document, _ := documentOf(cached) // it was encoded for the patch
+		return document
+	})
 	var left []change // after the patch
 	for _, c := range changes {
 		if isHeld(found, c.field) {
@@ -122,11 +128,10 @@ func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []ch
 			continue
 		}
 		stored, unchanged := c.result(after)
-		if unchanged {
-			continue // the API server set the field, for example to a default
+		if unchanged || stored == 0 && patched.GetResourceVersion() == cached.GetResourceVersion() {
+			continue // the API server has set the field, for example to a default, or dropped it
 		}
-		histories[c.field] = histories[c.field].after(c, stored, generation, isDone(r.object), func() string {
-			before, _ := documentOf(cached) // it was encoded for the patch
+		histories[c.field] = histories[c.field].after(c, stored, generation, done, func() string {
 			return managerOf(cached.GetManagedFields(), o.resource.manager, before, c.field)
 		}, now)
 		if stored != 0 {
@@ -141,19 +146,16 @@ func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []ch
 
 // isDone reports whether a status says that the spec of the object has been carried out.
 func isDone(object metav1.Object) bool {
-	status := statusOf(object)
-	if !status.IsValid() {
-		return false
-	}
-	observed := status.FieldByName("ObservedGeneration")
-	return observed.IsValid() && observed.CanInt() && observed.Int() >= object.GetGeneration()
+	index := inStatus(reflect.TypeOf(object).Elem(), "ObservedGeneration", reflect.TypeFor[int64]())
+	return index != nil && reflect.ValueOf(object).Elem().FieldByIndex(index).Int() >= object.GetGeneration()
 }
 
-// tell records as failures which fields of an owned object are contested now.
+// tell records as failures which fields of an owned object are contested now. What an earlier write of the same
+// call has found stays: this one may be about other fields.
 func (o *Owned[T, P]) tell(r *Request[P], owned T, found []contest) {
 	key := cache.MetaObjectToName(owned)
-	for w := range r.failures.byWrite {
-		if w.contest && w.object == key && w.resource == o.resource.inMetrics() &&
+	for w, known := range r.failures.byWrite {
+		if w.contest && !known.wanted && w.object == key && w.resource == o.resource.inMetrics() &&
 			!slices.ContainsFunc(found, func(c contest) bool { return c.field == w.fields }) {
 			delete(r.failures.byWrite, w)
 		}
@@ -163,7 +165,10 @@ func (o *Owned[T, P]) tell(r *Request[P], owned T, found []contest) {
 		w.fields, w.contest = c.field, true
 		failure := &Failure{
 			Verb: w.verb, Resource: w.resource, Object: key, Since: metav1.NewTime(c.since).Rfc3339Copy(), Field: c.field,
-			FieldManager: c.manager,
+			FieldManager: c.manager, Retry: contestPeriod,
+		}
+		if c.isRewritten {
+			failure.Retry = rewriteRetry
 		}
 		failure.Reason, failure.Message = o.describeContest(r, owned, c, *failure)
 		failure.Message = truncate.To(maxMessage, failure.Message)
@@ -175,8 +180,8 @@ func (o *Owned[T, P]) tell(r *Request[P], owned T, found []contest) {
 func (o *Owned[T, P]) describeContest(r *Request[P], owned T, c contest, f Failure) (reason, message string) {
 	owner := fmt.Sprintf("%s %s", o.owner.resource.kind.Kind, r.key)
 	field := fmt.Sprintf("%s of %s %s", c.field, o.resource.kind.Kind, f.Object)
-	if f.Reason, f.Retry = ReasonContested, contestPeriod; c.isRewritten {
-		f.Reason, f.Retry = ReasonRewrittenByAdmission, rewriteRetry
+	if f.Reason = ReasonContested; c.isRewritten {
+		f.Reason = ReasonRewrittenByAdmission
 		f.Message = fmt.Sprintf("%s is not kept as %s declares it: admission changes it: declare the value that it has, or "+
 			"exempt the %s from the webhook or policy; it is tried again every %v", field, owner, o.resource.kind.Kind, f.Retry)
 	} else {
@@ -209,6 +214,9 @@ func (f *failuresOf) contest(w write, failure *Failure, c contest) {
 	if known == nil {
 		known = &failing{}
 		f.byWrite[w] = known
+	}
+	if known.wanted && !known.isIdle && !c.isHeld {
+		return // an earlier write of this call has found that it is held
 	}
 	known.first, known.last, known.again = c.since, time.Now(), c.again
 	known.wanted, known.current, known.failure, known.isIdle = true, true, failure, !c.isHeld

@@ -152,7 +152,8 @@ func (f *failuresOf) forgetUnwanted() {
 	}
 }
 
-// reported returns the failing writes that are reported, those that need a user first.
+// reported returns the failing writes that are reported, those that need a user first, and contests last: their
+// other fields are written.
 func (f *failuresOf) reported(ok func(write, *failing) bool) []*failing {
 	var all []*failing
 	for w, known := range f.byWrite {
@@ -163,8 +164,8 @@ func (f *failuresOf) reported(ok func(write, *failing) bool) []*failing {
 	now := time.Now()
 	slices.SortFunc(all, func(a, b *failing) int {
 		x, y := a.now(now), b.now(now)
-		return cmp.Or(-cmp.Compare(x.Condition(), y.Condition()), x.Since.Compare(y.Since.Time),
-			cmp.Compare(x.Message, y.Message))
+		return cmp.Or(cmp.Compare(min(len(x.Field), 1), min(len(y.Field), 1)), -cmp.Compare(x.Condition(), y.Condition()),
+			x.Since.Compare(y.Since.Time), cmp.Compare(x.Message, y.Message))
 	})
 	return all
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // managerOf returns the field manager, other than ours, that set the field of an object last, "" if none is known.
-// document is the JSON of the object.
-func managerOf(entries []metav1.ManagedFieldsEntry, ours string, document map[string]any,
+// document returns the JSON of the object.
+func managerOf(entries []metav1.ManagedFieldsEntry, ours string, document func() map[string]any,
 	field string) (manager string) {
 	last := metav1.Time{}
 	for _, entry := range entries {
@@ -24,7 +24,7 @@ func managerOf(entries []metav1.ManagedFieldsEntry, ours string, document map[st
 			continue
 		}
 		var fields map[string]any
-		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil || !manages(fields, document, tokensOf(field)) {
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil || !manages(fields, document(), tokensOf(field)) {
 			continue
 		}
 		if manager = entry.Manager; entry.Time != nil {
@@ -114,6 +114,9 @@ func valueAt(document any, pointer string) (value any, ok bool) {
 
 // contains reports whether a value has what is wanted: objects may have more members, such as defaults.
 func contains(wanted, value any) bool {
+	if value == nil && isZero(wanted) {
+		return true // such as an empty list
+	}
 	switch wanted := wanted.(type) {
 	case map[string]any:
 		object, ok := value.(map[string]any)

@@ -28,10 +28,10 @@ type operation struct {
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 
-	// field is the path of what the operation changes, and before its value; "" for a test. If elements of a list
-	// are added, removed or moved, it is the list, whose operations depend on each other.
-	field  string
-	before any
+	// field is the path of what the operation changes, with its values; "" for a test. If elements of a list are
+	// added, removed or moved, it is the list, whose operations depend on each other.
+	field         string
+	before, after any
 }
 
 // differ collects the operations that make one JSON document another. Only what differs is in
@@ -77,7 +77,7 @@ func (d *differ) zeros(from, to map[string]any) {
 		case json.Number, string, bool:
 			at := "/status/" + pointerEscaper.Replace(name)
 			if isZero(value) && reflect.DeepEqual(before[name], value) {
-				d.ops = append(d.ops, operation{Op: "add", Path: at, Value: value, field: at, before: value})
+				d.ops = append(d.ops, operation{Op: "add", Path: at, Value: value, field: at, before: value, after: value})
 			}
 		}
 	}
@@ -98,7 +98,8 @@ func (d *differ) member(at string, before, after any) {
 			return
 		}
 	}
-	d.ops = append(d.ops, operation{Op: "add", Path: at, Value: after, field: at, before: before}) // also replaces
+	// This also replaces.
+	d.ops = append(d.ops, operation{Op: "add", Path: at, Value: after, field: at, before: before, after: after})
 }
 
 // isZero reports whether encoding/json may have made a value that is not in the stored object.
@@ -128,7 +129,7 @@ func (d *differ) list(path string, from, to []any) bool {
 	if len(from) == 0 || ids == nil {
 		return false
 	}
-	edits, before, moved := differ{sparse: d.sparse}, from, !slices.Equal(ids, wanted)
+	edits, before, isMoved := differ{sparse: d.sparse}, from, !slices.Equal(ids, wanted)
 	from = slices.Clone(from)
 	remaining := sets.New(wanted...)
 	for i, id := range slices.Backward(ids) {
@@ -163,9 +164,9 @@ func (d *differ) list(path string, from, to []any) bool {
 	if len(edits.ops) > maxListEdits {
 		return false
 	}
-	if moved {
+	if isMoved {
 		for i := range edits.ops {
-			edits.ops[i].field, edits.ops[i].before = path, before
+			edits.ops[i].field, edits.ops[i].before, edits.ops[i].after = path, before, to
 		}
 	}
 	d.ops = append(d.ops, edits.ops...)

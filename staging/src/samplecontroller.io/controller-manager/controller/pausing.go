@@ -85,19 +85,17 @@ func (k pausableKind[T]) enqueue(namespace, trigger string) {
 	}
 }
 
-// conditionsIn returns the index of the field Status.Conditions in the struct that T points to, nil if it has
-// none.
-func conditionsIn[T any]() []int {
-	at := reflect.TypeFor[T]().Elem()
+// inStatus returns the index of a field of Status with a type in a struct, nil if it has none.
+func inStatus(at reflect.Type, name string, of reflect.Type) []int {
 	status, ok := at.FieldByName("Status")
 	if !ok || status.Type.Kind() != reflect.Struct {
 		return nil
 	}
-	conditions, ok := status.Type.FieldByName("Conditions")
-	if !ok || conditions.Type != reflect.TypeFor[[]metav1.Condition]() {
+	field, ok := status.Type.FieldByName(name)
+	if !ok || field.Type != of {
 		return nil
 	}
-	index := slices.Concat(status.Index, conditions.Index)
+	index := slices.Concat(status.Index, field.Index)
 	for _, i := range index {
 		if at.Kind() != reflect.Struct {
 			return nil // promoted from a pointer, which may be nil
@@ -120,7 +118,7 @@ func (b *Builder[T]) conditionsOf(object T) *[]metav1.Condition {
 func (b *Builder[T]) reportsPauses(loop *reconcile.Loop) {
 	status := subresource(b.resource.name.GroupResource(), "status")
 	if !b.resource.secondary && b.context.declared[status].Has("patch") {
-		b.conditions = conditionsIn[T]()
+		b.conditions = inStatus(reflect.TypeFor[T]().Elem(), "Conditions", reflect.TypeFor[[]metav1.Condition]())
 	}
 	b.context.shared.mayPause(b.context.name, pausableKind[T]{b, loop})
 }

@@ -4,9 +4,6 @@
 package managertest
 
 import (
-	"bytes"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -222,75 +219,4 @@ func TestHeldElementOfList(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRewrittenFieldIsRetriedSlowly has a webhook that changes the image v2 in Secrets.
-func TestRewrittenFieldIsRetriedSlowly(t *testing.T) {
-	contested(t, func(t *testing.T, e *Env) {
-		e.Events()
-		webhook := func(write string, r *http.Request) error {
-			if write != secretPatch {
-				return nil
-			}
-			body, err := io.ReadAll(r.Body)
-			body = bytes.ReplaceAll(body, []byte(`"djI="`), []byte(`"b3RoZXI="`)) // v2 and other
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-			return err
-		}
-		e.BeforeWrite(webhook)
-		wantRewritten := func(when string, want bool, patches int) {
-			t.Helper()
-			all, message := conditions(e, "ns")
-			if got := len(all) == 1 && all[0] == "Stalled RewrittenByAdmission"; got != want || want && !strings.HasPrefix(message,
-				"/data/image of Secret ns/a is not kept as Widget ns/a declares it: admission changes it: ") {
-				t.Errorf("%s: conditions %q with %q, want that it is rewritten: %t", when, all, message, want)
-			}
-			if n := count(e.Writes(), secretPatch); n != patches {
-				t.Errorf("%s: %d patches, want %d", when, n, patches)
-			}
-		}
-		Update(e, "ns", "a", func(w *Widget) { w.Spec.Containers[0].Image = "v2" })
-		sleep(time.Second)
-		wantRewritten("at first", true, 1)
-		for range 28 {
-			Update(e, "ns", "a", func(s *corev1.Secret) { s.Labels = map[string]string{"at": time.Now().Format("150405")} })
-			sleep(10 * time.Second)
-		}
-		wantRewritten("after 281 s", true, 0)
-		rival(e, "third")
-		wantRewritten("after another writer", true, 1)
-		sleep(5*time.Minute - time.Second)
-		wantRewritten("after almost 5 minutes", true, 0)
-		sleep(2 * time.Second)
-		wantRewritten("after 5 minutes", true, 1)
-		if events := e.Events(); len(events) != 1 {
-			t.Errorf("Events %q, want one", events)
-		}
-		Update(e, "ns", "a", func(w *Widget) { w.Spec.Containers[0].Name = "renamed" })
-		sleep(time.Second)
-		wantRewritten("after a new generation", true, 1)
-		sleep(22 * time.Minute)
-		wantRewritten("after 22 minutes", true, 4)
-		e.BeforeWrite(nil)
-		sleep(5 * time.Minute)
-		wantRewritten("without the webhook", false, 1)
-	})
-}
-
-// TestDefaultsAreNotContested changes an image several times, in a Pod template without its defaults.
-func TestDefaultsAreNotContested(t *testing.T) {
-	Run(t, templateProgram(), func(t *testing.T, e *Env) {
-		e.Create(owner("ns", map[string]string{"image": "v1"}))
-		e.Settle()
-		for i := range 8 {
-			Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Data["image"] = strings.Repeat("v", i+1) })
-			e.Settle()
-			Update(e, "ns", "a", func(d *appsv1.Deployment) { d.Labels = map[string]string{"image": strings.Repeat("v", i+1)} })
-			e.Settle()
-		}
-		expect(t, "Events", e.Events())
-		if log := e.logged(); strings.Contains(log, "does not stay") {
-			t.Errorf("the log is %s, want no line about a field that does not stay", log)
-		}
-	})
 }

@@ -172,7 +172,7 @@ func (o *Owned[T, P]) tell(r *Request[P], owned T, found []contest) {
 		}
 		failure.Reason, failure.Message = o.describeContest(r, owned, c, *failure)
 		failure.Message = truncate.To(maxMessage, failure.Message)
-		r.failures.contest(w, failure, c)
+		r.failures.noteContest(w, failure, c)
 	}
 }
 
@@ -208,8 +208,8 @@ func (f *failureStore) contests(key cache.ObjectName, uid types.UID, generation 
 	return nil
 }
 
-// contest records a field that is contested now.
-func (f *failuresOf) contest(w write, failure *Failure, c contest) {
+// noteContest records a field that is contested now.
+func (f *failuresOf) noteContest(w write, failure *Failure, c contest) {
 	known := f.byWrite[w]
 	if known == nil {
 		known = &failing{}

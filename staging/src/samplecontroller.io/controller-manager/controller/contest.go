@@ -9,6 +9,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,8 +45,8 @@ type histories map[string]history
 
 // history is how one field was written.
 type history struct {
-	value      uint64      // hash of what was written
-	stored     uint64      // hash of what the API server stored instead, 0 if it kept what was written
+	value      uint64      // hash of the value that was written
+	stored     uint64      // hash of the value that the API server stored instead, 0 if it kept ours
 	generation int64       // of the owner, at the last write
 	written    time.Time   // time of the last write
 	count      int         // consecutive corrections without a pause
@@ -54,7 +55,7 @@ type history struct {
 	manager    string      // the other field manager, "" if it is not known
 }
 
-// contest is a field that does not stay as it is written.
+// contest is a field whose value does not last.
 type contest struct {
 	field   string
 	manager string // the other field manager, "" if it is not known
@@ -150,6 +151,26 @@ func (h history) after(c change, stored uint64, generation int64, isDone bool, m
 	}
 	h.value, h.stored, h.generation, h.written = c.value, stored, generation, now
 	return h
+}
+
+// isHeld reports whether a field is held.
+func isHeld(contests []contest, field string) bool {
+	return slices.ContainsFunc(contests, func(c contest) bool { return c.isHeld && c.field == field })
+}
+
+// without returns the operations except those of held fields, and the tests of elements of lists in which nothing
+// is changed any more.
+func without(operations []operation, found []contest) []operation {
+	kept := slices.DeleteFunc(slices.Clone(operations), func(o operation) bool { return isHeld(found, o.field) })
+	if len(kept) == len(operations) {
+		return operations
+	}
+	return slices.DeleteFunc(slices.Clone(kept), func(o operation) bool {
+		element := o.Path[:strings.LastIndex(o.Path, "/")+1]
+		return o.Op == "test" && !slices.ContainsFunc(kept, func(k operation) bool {
+			return k.Op != "test" && strings.HasPrefix(k.Path+"/", element)
+		})
+	})
 }
 
 // change is what a patch does to one field.

@@ -185,7 +185,7 @@ func (o *Owned[T, P]) describeContest(r *Request[P], owned T, c contest, f Failu
 		f.Message = fmt.Sprintf("%s is not kept as %s declares it: admission changes it: declare the value that it has, or "+
 			"exempt the %s from the webhook or policy; it is tried again every %v", field, owner, o.resource.kind.Kind, f.Retry)
 	} else {
-		other := "another writer, which kubectl get --show-managed-fields tells"
+		other := "another writer, shown by kubectl get --show-managed-fields"
 		if c.manager != "" {
 			other = fmt.Sprintf("field manager %q", c.manager)
 		}

@@ -75,9 +75,8 @@ func (d *differ) zeros(from, to map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		switch value := after[name]; value.(type) {
 		case json.Number, string, bool:
-			at := "/status/" + pointerEscaper.Replace(name)
 			if isZero(value) && reflect.DeepEqual(before[name], value) {
-				d.ops = append(d.ops, operation{Op: "add", Path: at, Value: value, field: at, before: value, after: value})
+				d.ops = append(d.ops, operation{Op: "add", Path: "/status/" + pointerEscaper.Replace(name), Value: value})
 			}
 		}
 	}

@@ -125,8 +125,8 @@ func (o *Owned[T, P]) Get(r *Request[P], name string) (object T, ok bool) {
 // A patch that sets a field which the API server does not know, such as one that an older CRD lacks, fails
 // with a [Failure] as a whole; a creation loses the field, and the next call fails.
 //
-// A field that another writer keeps setting, or that admission changes, is left out of the patch for some time, and
-// a [Failure] reports that: see [Owned.Contest]. It is no error.
+// A field that another writer keeps setting, or that admission changes, is left out of the patch for some time.
+// Ensure returns no error for it. A [Failure] reports it: see [Owned.Contest].
 //
 // Ensure returns the object as last known from the API server. One that is being deleted is returned
 // unchanged; its deletion enqueues the reconciled object. If an object with that name

@@ -46,6 +46,16 @@ func wantContest(t *testing.T, e *Env, when string, want bool, patches int) {
 	}
 }
 
+// compete sets the image until the controller holds it with the value other.
+func compete(t *testing.T, e *Env) {
+	t.Helper()
+	for range 8 {
+		rival(e, "other")
+		sleep(time.Second)
+	}
+	wantContest(t, e, "held", true, 6)
+}
+
 // TestContestedFieldIsCorrectedSlowly has a rival that sets a field each second. The first correction does not
 // count: this process has not written the field before.
 func TestContestedFieldIsCorrectedSlowly(t *testing.T) {
@@ -64,7 +74,7 @@ func TestContestedFieldIsCorrectedSlowly(t *testing.T) {
 			if got, want := len(all) > 0, second >= 3; got != want {
 				t.Errorf("second %d: conditions %q, want one: %t", second, all, want)
 			}
-			const want = "/data/image of Secret ns/a is also set by another writer, which kubectl get --show-managed-fields tells: stop the " +
+			const want = "/data/image of Secret ns/a is also set by another writer, shown by kubectl get --show-managed-fields: stop the " +
 				"other writer, or do not declare the field in Widget ns/a; until then it is corrected at most every 10s"
 			if len(all) > 0 && (all[0] != "Stalled Contested" || message != want) {
 				t.Errorf("conditions %q with message\n%q, want\n%q", all, message, want)
@@ -145,11 +155,7 @@ func TestOtherWritesAreNotContested(t *testing.T) {
 // TestContestEndsWithChangeOfOwner lets the owner want what the rival sets.
 func TestContestEndsWithChangeOfOwner(t *testing.T) {
 	contested(t, func(t *testing.T, e *Env) {
-		for range 8 {
-			rival(e, "other")
-			sleep(time.Second)
-		}
-		wantContest(t, e, "before", true, 6)
+		compete(t, e)
 		Update(e, "ns", "a", func(w *Widget) { w.Spec.Containers[0].Image = "other" })
 		sleep(0)
 		wantContest(t, e, "after", false, 0)
@@ -162,11 +168,7 @@ func TestContestEndsWithChangeOfOwner(t *testing.T) {
 // TestHeldFieldHoldsBackNoOther contests one field, and changes another one.
 func TestHeldFieldHoldsBackNoOther(t *testing.T) {
 	contested(t, func(t *testing.T, e *Env) {
-		for range 8 {
-			rival(e, "other")
-			sleep(time.Second)
-		}
-		wantContest(t, e, "before", true, 6)
+		compete(t, e)
 		Update(e, "ns", "a", func(s *corev1.Secret) { s.Data["more"] = []byte("x") })
 		sleep(0)
 		s, _ := Get[*corev1.Secret](e, "ns", "a")

@@ -120,7 +120,7 @@ func TestSecondWriteKeepsContest(t *testing.T) {
 		if len(all) != 1 || all[0] != "Stalled OurReason" || message != want {
 			t.Errorf("conditions %q with message %q, want Stalled OurReason with %q", all, message, want)
 		}
-		sleep(10 * time.Second) // less than what is left of 10 s, and of the time in which a contest ends
+		sleep(10 * time.Second) // after the field was held, and before the contest ends
 		if n := count(e.Writes(), secretPatch); n != 1 {
 			t.Errorf("%d patches, want one after 10 s", n)
 		}
@@ -140,11 +140,7 @@ func TestSecondWriteKeepsContest(t *testing.T) {
 // TestDeniedWriteIsShownBeforeContest denies a patch of another field.
 func TestDeniedWriteIsShownBeforeContest(t *testing.T) {
 	contested(t, func(t *testing.T, e *Env) {
-		for range 8 {
-			rival(e, "other")
-			sleep(time.Second)
-		}
-		wantContest(t, e, "before", true, 6)
+		compete(t, e)
 		rejecting(e, secretPatch, errQuota)
 		Update(e, "ns", "a", func(s *corev1.Secret) { s.Data["more"] = []byte("x") })
 		sleep(0)

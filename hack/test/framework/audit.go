@@ -6,8 +6,10 @@ package framework
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -56,6 +58,29 @@ func DaemonEvents(t *testing.T, ns string) []auditv1.Event {
 	return Audit(t, cluster.InNamespace(ns), func(event auditv1.Event) bool {
 		return strings.HasPrefix(event.UserAgent, DaemonName+"/")
 	})
+}
+
+// InformerLists returns the lists that informers have requested since a time, streamed or not.
+func InformerLists(t *testing.T, since time.Time) []auditv1.Event {
+	t.Helper()
+	informers := cluster.ByUserAgent("informers")
+	recent := func(event auditv1.Event) bool { return event.RequestReceivedTimestamp.After(since) }
+	streamed, err := Cluster().AuditWatches(informers, recent, func(event auditv1.Event) bool {
+		return hasQuery(event, "sendInitialEvents", "true")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(streamed, Audit(t, informers, recent, func(event auditv1.Event) bool {
+		// An informer whose watch ended asks for one object, to compare versions. It does not
+		// fill its cache with it.
+		return event.Verb == "list" && !hasQuery(event, "limit", "1")
+	})...)
+}
+
+func hasQuery(event auditv1.Event, name, value string) bool {
+	u, err := url.Parse(event.RequestURI)
+	return err == nil && u.Query().Get(name) == value
 }
 
 // WantCreatedOnce checks that no Deployment was created twice.

@@ -4,7 +4,6 @@
 package operations
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,18 +82,8 @@ func wantNoNewStart(t *testing.T, d *framework.Replica, began time.Time) {
 			t.Errorf("%s was logged %d times, want once", text, len(lines))
 		}
 	}
-	lists := framework.Audit(t, func(event auditv1.Event) bool {
-		return strings.Contains(event.UserAgent, "/informers") && event.Verb == "list" && event.RequestReceivedTimestamp.After(began)
-	})
-	watches, err := framework.Cluster().AuditWatches(func(event auditv1.Event) bool {
-		return strings.Contains(event.UserAgent, "/informers") && strings.Contains(event.RequestURI, "sendInitialEvents=true") &&
-			event.RequestReceivedTimestamp.After(began)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(lists)+len(watches) > 0 {
-		t.Errorf("resources were listed again: %v", fmt.Sprint(lists, watches))
+	if lists := framework.InformerLists(t, began); len(lists) > 0 {
+		t.Errorf("resources were listed again: %v", lists)
 	}
 }
 

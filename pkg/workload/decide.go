@@ -48,6 +48,8 @@ func (v view) reported(o Owner) *appsv1.Deployment {
 type decision struct {
 	// Create is the Deployment to create.
 	Create *appsv1.Deployment
+	// Recreates is whether the status describes a deleted Deployment of that name.
+	Recreates bool
 	// Correct is the Deployment with the Differing fields. While the one to Create is missing, it
 	// is a former one.
 	Correct   *appsv1.Deployment
@@ -78,6 +80,8 @@ func decide(o Owner, view view) decision {
 	var decision decision
 	if view.Live == nil {
 		decision.Create = o.newDeployment()
+		// After a change of the name, the status describes the former Deployment, or is of an earlier generation.
+		decision.Recreates = o.HadDeployment && o.ObservedGeneration == o.GetGeneration() && len(view.Former) == 0
 	} else {
 		decision.Blocker, decision.Again = o.blockedBy(view.Live, view.Now)
 	}

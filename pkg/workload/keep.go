@@ -94,7 +94,7 @@ func (w *Workload[T]) write(ctx context.Context, r *controller.Request[T], o Own
 	error) {
 	var failed error
 	if d.Create != nil {
-		created, err := w.create(ctx, r, o, d.Create)
+		created, err := w.create(ctx, r, o, d)
 		if err == nil || !lasts(err) {
 			return created, err
 		}
@@ -112,11 +112,11 @@ func (w *Workload[T]) write(ctx context.Context, r *controller.Request[T], o Own
 
 // create creates a Deployment. It returns the one that the cache has got since the decision, if there is one.
 func (w *Workload[T]) create(ctx context.Context, r *controller.Request[T], o Owner,
-	d *appsv1.Deployment) (*appsv1.Deployment, error) {
+	d decision) (*appsv1.Deployment, error) {
 	isNew := false
-	created, err := w.Deployments.Ensure(ctx, r, d.Name, func(found *appsv1.Deployment) {
+	created, err := w.Deployments.Ensure(ctx, r, d.Create.Name, func(found *appsv1.Deployment) {
 		if isNew = found.UID == ""; isNew {
-			found.Spec = d.Spec
+			found.Spec = d.Create.Spec
 		}
 	})
 	switch {
@@ -125,8 +125,7 @@ func (w *Workload[T]) create(ctx context.Context, r *controller.Request[T], o Ow
 	case !isNew:
 		return created, nil
 	}
-	// With another name it is no repair.
-	if o.HadDeployment && o.ObservedGeneration == o.GetGeneration() {
+	if d.Recreates {
 		r.Event(corev1.EventTypeNormal, eventRecreated, "Deployment %q was deleted, and is created again", created.Name)
 	}
 	return created, nil

@@ -4,6 +4,7 @@
 package workload_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -49,5 +50,27 @@ func TestRepairsHaveEvents(t *testing.T) {
 		e.change(withReplicas(2))
 		e.pass(0)
 		e.wantEvents()
+	})
+}
+
+// TestFirstCreationAfterDenialsIsNoRepair renames the Deployment while a quota denies the new one. Until it exists, the
+// status describes the former one.
+func TestFirstCreationAfterDenialsIsNoRepair(t *testing.T) {
+	run(t, func(t *testing.T, e env) {
+		e.serve()
+		e.reject("create deployments", "", exceededQuota)
+		e.change(withDeployment("other"))
+		e.pass(time.Minute)
+		e.forget()
+		e.BeforeWrite(nil)
+		e.pass(10 * time.Minute)
+		if n := e.count("create deployments"); n != 1 {
+			t.Errorf("%d Deployments are created, want 1", n)
+		}
+		for _, event := range e.Events() {
+			if strings.HasPrefix(event, "Normal Recreated") {
+				t.Errorf("Event %q for a Deployment that never existed", event)
+			}
+		}
 	})
 }

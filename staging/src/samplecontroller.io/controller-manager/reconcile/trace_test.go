@@ -99,3 +99,30 @@ func TestNoTracerAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations for a sync without a tracer, want none", allocations)
 	}
 }
+
+// TestSpanOfRetry: a retry was not in the queue since the event, whose sync failed.
+func TestSpanOfRetry(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		recorder := tracetest.NewSpanRecorder()
+		tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")
+		fail := func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, errBroken }
+		l := New(loopName, fail, WithTracer(tracer))
+		WatchSelf(l, b.informer)
+		b.start(b.informer)
+		stop := b.run(l, 1)
+		b.server.Add(configMap("foo"))
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		spans := recorder.Ended()
+		if len(spans) < 5 {
+			t.Fatalf("%d spans in a minute, want some retries", len(spans))
+		}
+		for _, span := range spans[1:] {
+			if taken := span.Events()[0].Time; !span.StartTime().Equal(taken) {
+				t.Errorf("the span of a retry starts at %v, want when a worker took the key at %v", span.StartTime(), taken)
+			}
+		}
+	})
+}

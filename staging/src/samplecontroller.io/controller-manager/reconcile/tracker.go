@@ -103,19 +103,20 @@ func (t *tracker) enqueue(key cache.ObjectName, trigger string, event time.Time)
 	}
 }
 
-// begin notes that a sync of the key begins. It returns what enqueued the key, the time of
+// begin notes that a sync of the key begins. It returns what enqueued the key, when, the time of
 // the first unhandled event, and whether a write of the last sync timed out.
-func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, event time.Time, timedOut bool) {
+func (t *tracker) begin(key cache.ObjectName, now time.Time) (trigger string, enqueued, event time.Time,
+	timedOut bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	state := t.stateOf(key)
-	trigger, event = state.trigger, state.event
+	trigger, enqueued, event = state.trigger, state.waiting, state.event
 	if trigger == "" {
 		trigger = triggerRetry // an event already triggered a sync; this is the leftover retry
 	}
 	state.running = &Entry{Key: key.String(), Trigger: trigger, Time: now, Retries: state.retries, Error: state.err}
 	state.trigger, state.event, state.waiting, state.due = "", time.Time{}, time.Time{}, time.Time{}
-	return trigger, event, state.timedOut
+	return trigger, enqueued, event, state.timedOut
 }
 
 // postpone notes that a sync of the key was postponed, and returns how many were in a row, and

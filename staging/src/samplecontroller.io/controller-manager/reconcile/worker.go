@@ -78,8 +78,8 @@ func (w *worker) processNext(ctx context.Context) bool {
 	// whether the write succeeded.
 	ctx = klog.NewContext(context.WithoutCancel(ctx), logger)
 	start := time.Now()
-	trigger, event, timedOut := w.tracker.begin(key, start)
-	traced, span := w.startSpan(ctx, key, trigger, event, start)
+	trigger, enqueued, event, timedOut := w.tracker.begin(key, start)
+	traced, span := w.startSpan(ctx, key, trigger, enqueued, start)
 	recorded, written := WithRecorder(traced)
 	if timedOut {
 		recorded = WithLongWrite(recorded)

@@ -71,12 +71,14 @@ func (r *runner) turn(on bool) {
 	r.on = on
 	close(r.turned)
 	r.turned = make(chan struct{})
+	if !on && r.end != nil {
+		r.end() // also if it is only about to run
+	}
 	switch {
 	case r.status.State == Standby || r.status.State == Disabled:
 		r.set(r.idle(), "")
 	case !on:
 		r.set(Stopping, "")
-		r.end()
 	}
 }
 

@@ -5,11 +5,14 @@ package supervisor
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
 )
 
 func TestControllersAreSwitched(t *testing.T) {
@@ -54,5 +57,33 @@ func TestControllersAreSwitched(t *testing.T) {
 		}
 		expectEnd(t, end)
 		expect(Disabled, Standby)
+	})
+}
+
+// switchingSink calls a function once, when a controller is about to be run.
+type switchingSink struct {
+	logr.LogSink
+	once *sync.Once
+	call func()
+}
+
+func (s switchingSink) WithValues(...any) logr.LogSink {
+	s.once.Do(s.call)
+	return s
+}
+
+// A controller that is switched off while its run begins does not run.
+func TestControllerIsSwitchedOffWhileItStarts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("a-controller")
+		s := New(all(a), Options{})
+		sink := switchingSink{klog.Background().GetSink(), &sync.Once{}, func() { s.Switch(nil) }}
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.New(sink)))
+		defer cancel()
+		go func() { _ = s.Run(ctx) }()
+		synctest.Wait()
+		if state := states(s)["a-controller"]; state != Disabled || a.isRunning() {
+			t.Errorf("a-controller is %s and runs: %t, want it disabled", state, a.isRunning())
+		}
 	})
 }

@@ -7,11 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/leadership"
@@ -33,14 +37,29 @@ type budget struct {
 	controller string
 	limit      func() int             // per minute; 0: no limit
 	term       func() context.Context // the current term, or the last one
+	off        func() bool            // whether the controller is switched off
 
 	mutex    sync.Mutex
-	of       context.Context // the term of all that follows
-	sent     []time.Time     // deletions of the last minute, the oldest first
-	inFlight int             // deletions whose result is not known
-	stopped  time.Time       // since when there are none; zero: not stopped
-	count    int             // of the deletions that stopped it
-	until    time.Time       // until when there is no limit
+	of       context.Context           // the term of all that follows
+	under    int                       // the limit of all that follows
+	sent     map[deletion]time.Time    // within the last minute
+	inFlight int                       // deletions whose result is not known
+	stopped  time.Time                 // since when there are none; zero: not stopped
+	count    int                       // of the deletions that stopped it
+	waiting  sets.Set[deletionsWaiter] // while it is stopped
+	until    time.Time                 // until when there is no limit
+}
+
+// deletion is an object that was to be deleted. However often that was tried, it counts once.
+type deletion struct {
+	write
+	uid types.UID
+}
+
+// deletionsWaiter is a reconciled object for which deletions are stopped.
+type deletionsWaiter struct {
+	builder any
+	object  cache.ObjectName
 }
 
 var (
@@ -50,73 +69,90 @@ var (
 	errNotSent = errors.New("not sent")
 )
 
-// begin begins a deletion. The caller calls end with its result, unless begin returns an error.
-func (b *budget) begin(ctx context.Context, now time.Time) (end func(error), _ error) {
-	limit := b.limit()
-	if limit <= 0 {
-		return func(error) {}, nil
-	}
+// begin begins a deletion for a reconciled object. The caller calls end with its result, unless begin returns an
+// error.
+func (b *budget) begin(ctx context.Context, of deletionsWaiter, d deletion, now time.Time) (end func(error), _ error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	b.renew(now)
+	limit := b.renew(now)
+	_, again := b.sent[d]
 	switch {
-	case now.Before(b.until):
+	case limit <= 0 || now.Before(b.until):
 		return func(error) {}, nil
-	case !b.stopped.IsZero() || len(b.sent) >= limit:
-		b.stop(ctx, now)
+	case !b.stopped.IsZero() || len(b.sent) >= limit && !again:
+		b.stop(ctx, of, now)
 		return nil, b.why()
-	case len(b.sent)+b.inFlight >= limit:
+	case len(b.sent)+b.inFlight >= limit && !again:
 		return nil, errBudgetInFlight
 	}
 	b.inFlight++
-	return func(err error) { b.end(now, err) }, nil
+	return func(err error) { b.end(d, now, err) }, nil
 }
 
-// end ends a deletion that began at the given time. One that was refused or rejected does not count. One
-// without an answer may have been made.
-func (b *budget) end(began time.Time, err error) {
+// end ends a deletion that began at the given time. One that was not sent, or that the API server rejected, does not
+// count. One without an answer may have been made, as may one with an error of the API server.
+func (b *budget) end(d deletion, began time.Time, err error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.inFlight--
 	answer, _ := statusOfError(err)
 	if answer.Code/100 == 4 || errors.Is(err, errNotSent) || errors.Is(err, leadership.ErrNotLeading) ||
-		errors.Is(err, errSwitchedOff) {
+		errors.Is(err, errSwitchedOff) || utilnet.IsConnectionRefused(err) {
 		return
 	}
-	b.sent = append(b.sent, began)
-	slices.SortFunc(b.sent, time.Time.Compare)
-}
-
-// renew forgets deletions of more than a minute ago, and all that was in an earlier term.
-func (b *budget) renew(now time.Time) {
-	if term := b.term(); b.of != term {
-		b.of, b.sent, b.stopped, b.until = term, nil, time.Time{}, time.Time{}
+	if b.sent == nil {
+		b.sent = map[deletion]time.Time{}
 	}
-	b.sent = slices.DeleteFunc(b.sent, func(t time.Time) bool { return now.Sub(t) >= budgetWindow })
+	b.sent[d] = began
 }
 
-func (b *budget) stop(ctx context.Context, now time.Time) {
+// renew returns the limit. It forgets deletions of more than a minute ago, all that was in an earlier term, and a
+// stop under another limit.
+func (b *budget) renew(now time.Time) (limit int) {
+	if term := b.term(); b.of != term {
+		b.of, b.sent, b.stopped, b.waiting, b.until = term, nil, time.Time{}, nil, time.Time{}
+	}
+	if limit = b.limit(); b.under != limit {
+		b.under, b.stopped, b.waiting = limit, time.Time{}, nil
+	}
+	maps.DeleteFunc(b.sent, func(_ deletion, began time.Time) bool { return now.Sub(began) >= budgetWindow })
+	return limit
+}
+
+func (b *budget) stop(ctx context.Context, of deletionsWaiter, now time.Time) {
 	if b.stopped.IsZero() {
-		b.stopped, b.count = now, len(b.sent)
+		b.stopped, b.count, b.waiting = now, len(b.sent), sets.New[deletionsWaiter]()
 		klog.FromContext(ctx).Error(b.why(), "Stopped all deletions of the controller")
+	}
+	b.waiting.Insert(of)
+}
+
+// synced records whether an object still wants deletions that are stopped. If none does any more, for example
+// because a wrong edit was undone, the stop ends.
+func (b *budget) synced(ctx context.Context, of deletionsWaiter, waits bool) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if waits || !b.waiting.Has(of) {
+		return
+	}
+	if b.waiting.Delete(of); b.waiting.Len() == 0 {
+		b.stopped, b.waiting = time.Time{}, nil
+		klog.FromContext(ctx).Info("Deletions of the controller are no longer stopped: no object needs one")
 	}
 }
 
 // why returns why there are no deletions.
 func (b *budget) why() error {
 	return fmt.Errorf("deletions are stopped: %[1]s has deleted %[2]d objects within a minute, as many as "+
-		"--max-deletions-per-minute allows; if it is to delete more, run kubectl scm allow-deletions %[1]s, or put "+
-		"/debug/deletions/%[1]s of the leader", b.controller, b.count)
+		"--max-deletions-per-minute allows; if it is to delete more, send a PUT to /debug/deletions/%[1]s of the leader",
+		b.controller, b.count)
 }
 
 // state returns why there are no deletions, and since when, or nil.
 func (b *budget) state() (why error, since time.Time) {
-	if b.limit() <= 0 {
-		return nil, time.Time{}
-	}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.renew(time.Now()); b.stopped.IsZero() {
+	if b.renew(time.Now()); b.stopped.IsZero() || b.off() {
 		return nil, time.Time{}
 	}
 	return b.why(), b.stopped
@@ -127,7 +163,7 @@ func (b *budget) allow(now time.Time, d time.Duration) (until time.Time) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.renew(now)
-	b.sent, b.stopped, b.until = nil, time.Time{}, now.Add(d)
+	b.sent, b.stopped, b.waiting, b.until = nil, time.Time{}, nil, now.Add(d)
 	return b.until
 }
 
@@ -140,7 +176,7 @@ func (s *Shared) budgetOf(name string) *budget {
 		if s.budgets == nil {
 			s.budgets = map[string]*budget{}
 		}
-		b = &budget{controller: name, limit: s.deletionLimit, term: s.Gate.Work}
+		b = &budget{controller: name, limit: s.deletionLimit, term: s.Gate.Work, off: func() bool { return s.isOff(name) }}
 		s.budgets[name] = b
 	}
 	return b
@@ -166,7 +202,7 @@ func (r *Request[T]) beginDeletion(ctx context.Context, w sentWrite) (end func(e
 	if w.verb != "delete" {
 		return func(error) {}, nil
 	}
-	end, err := r.builder.context.shared.budgetOf(r.builder.context.name).begin(ctx, time.Now())
+	end, err := r.builder.context.budget.begin(ctx, r.waiter(), deletion{w.write, w.uid}, time.Now())
 	switch {
 	case errors.Is(err, errBudgetInFlight):
 		return nil, &userError{err: fmt.Errorf("%s: %w", w.write, err), again: firstRetry}
@@ -174,6 +210,18 @@ func (r *Request[T]) beginDeletion(ctx context.Context, w sentWrite) (end func(e
 		return nil, r.failures.stop(w, err, time.Now())
 	}
 	return end, nil
+}
+
+func (r *Request[T]) waiter() deletionsWaiter { return deletionsWaiter{r.builder, r.key} }
+
+// waitsForDeletions reports whether a deletion is stopped that the object still needs.
+func (f *failuresOf) waitsForDeletions() bool {
+	for _, known := range f.byWrite {
+		if known.current && known.failure != nil && known.failure.Reason == ReasonDeletionsStopped {
+			return true
+		}
+	}
+	return false
 }
 
 // stop records that a deletion is stopped, and returns the failure.

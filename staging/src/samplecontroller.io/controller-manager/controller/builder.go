@@ -208,7 +208,10 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 	} else {
 		r.failures = b.failures.start(key, "", 0)
 	}
-	defer b.failures.end(key, r.failures)
+	defer func() {
+		b.failures.end(key, r.failures)
+		b.context.budget.synced(ctx, r.waiter(), r.failures.waitsForDeletions())
+	}()
 	switch isMisplaced := (key.Namespace == "") != b.resource.cluster; {
 	case isMisplaced && found:
 		return 0, b.resource.scopeError(key)

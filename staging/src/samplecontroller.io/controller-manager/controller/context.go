@@ -37,6 +37,7 @@ type Context struct {
 	name         string
 	statusGroups sets.Set[string]
 	declared     declared
+	budget       *budget
 	unfinished   int               // kinds that were given to For, but have no call of Reconcile yet
 	loops        []*reconcile.Loop // of the kinds that have
 	mistakes     []error           // in declarations after the call of Reconcile
@@ -92,13 +93,13 @@ func (c *Context) ClientConfig() *restclient.Config {
 		config.Wrap(componenttracing.WrapperFor(tracing)) // inside of the gate, so that only what is sent has a span
 	}
 	config.Wrap(c.shared.Gate.WrapAll)
+	config.Wrap(c.shared.whileOn(c.name))
 	// The gate bounds each request, also to let a long write take longer. The sync timeout
 	// bounds everything else.
 	config.Timeout = max(c.shared.SyncTimeout, c.shared.Gate.WriteTimeout())
 	if accounts := c.shared.Accounts; accounts != nil {
-		config.Wrap(accounts.Wrap(c.name)) // outside of the gate, which checks the lead after a wait for a token
+		config.Wrap(accounts.Wrap(c.name)) // outside of the checks above, which must follow the wait for a token
 	}
-	config.Wrap(c.shared.whileOn(c.name))
 	if dryRun := c.shared.DryRun; dryRun != nil {
 		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 		config.Wrap(dryRun.Wrap(c.name)) // outside of the accounts, because it also reads
@@ -150,12 +151,17 @@ func (t refusal) RoundTrip(r *http.Request) (*http.Response, error) {
 // writes returns the transport of all writes of the controller.
 func (c *Context) writes() *writes.Transport { return c.shared.writesOf(c.name) }
 
-// leading returns nil while the process leads and writes of the controller are sent. Otherwise
-// it returns the reason why they are not.
-func (c *Context) leading() error { return c.shared.Gate.Check() }
+// leading returns nil while the process leads and the controller is switched on, so that its writes are sent.
+// Otherwise it returns the reason why they are not.
+func (c *Context) leading() error {
+	if c.shared.isOff(c.name) {
+		return switchedOff(c.name)
+	}
+	return c.shared.Gate.Check()
+}
 
 func init() {
-	testkit.Leading = func(context any) error { return context.(*Context).leading() }
+	testkit.Leading = func(context any) error { return context.(*Context).shared.Gate.Check() }
 	testkit.SwitchedOff = func(context any, name string) bool { return context.(*Context).shared.isOff(name) }
 	testkit.AllowDeletions = func(context any) {
 		c := context.(*Context)
@@ -201,8 +207,9 @@ const tracerName = "samplecontroller.io/controller-manager/reconcile"
 // timeout and the number of workers that the flags set, and pauses while an API that it reads is
 // unavailable. opts can change all but the metrics: an observer in opts is added to that of these.
 func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *reconcile.Loop {
+	const unset = -1
 	all := []reconcile.Option{
-		reconcile.WithWorkers(c.shared.Workers(c.name)),
+		reconcile.WithWorkers(unset),
 		reconcile.WithObserver(c.shared.Metrics.Syncs.Observe),
 		reconcile.WithTimeout(c.shared.SyncTimeout),
 		reconcile.WithSources(c.shared.Informers),
@@ -213,5 +220,9 @@ func (c *Context) Loop(sync reconcile.SyncFunc, opts ...reconcile.Option) *recon
 	if c.shared.DryRun != nil {
 		all = append(all, reconcile.WithPlanner(c.shared.DryRun))
 	}
-	return reconcile.New(c.name, sync, append(all, opts...)...)
+	loop := reconcile.New(c.name, sync, append(all, opts...)...)
+	if loop.Workers() == unset {
+		c.shared.setsWorkersOf(c.name, loop)
+	}
+	return loop
 }

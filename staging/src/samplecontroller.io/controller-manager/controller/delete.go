@@ -40,6 +40,7 @@ func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) er
 		return nil
 	}
 	w := o.resource.writing("delete", key, nil)
+	w.uid = cached.GetUID()
 	w.confirm = func(ctx context.Context) error {
 		if err := o.checkMade(ctx, r, key, cached); err != nil {
 			return r.isStale(err)
@@ -51,7 +52,8 @@ func (o *Owned[T, P]) Delete(ctx context.Context, r *Request[P], name string) er
 	}
 	w.send = func(ctx context.Context) error {
 		err := o.resource.delete(ctx, cached)
-		if err == nil && !o.resource.dryRun || isConflict(err) { // wait until the cache has another version, or none
+		if err == nil && !o.resource.dryRun || isGone(err) || isConflict(err) {
+			// Wait until the cache has another version, or none.
 			o.owner.consistency.Conflicted(r.key, o.resource.informer.GetStore(), cached)
 		}
 		return r.isStale(err)

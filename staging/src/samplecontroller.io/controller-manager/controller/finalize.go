@@ -79,14 +79,14 @@ func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
 			Finalizer: b.finalizer})
 		return nil
 	}
-	if err := b.context.leading(); err != nil {
-		return err // requests to other systems do not pass the gate
-	}
 	// The predecessor may have cleaned up, and the name may be in use again.
 	if !b.confirmations.has(r.key, r.object.GetUID()) {
 		if err := b.confirm(ctx, r); err != nil {
 			return err
 		}
+	}
+	if err := b.context.leading(); err != nil {
+		return err // requests to other systems do not pass the gate
 	}
 	if err := b.finalize(ctx, r); err != nil || r.asked {
 		return err

@@ -141,10 +141,10 @@ func (r *Request[T]) Delete(ctx context.Context) error {
 		return err
 	}
 	w := b.resource.writing("delete", r.key, nil)
-	w.own = true
+	w.own, w.uid = true, r.object.GetUID()
 	w.send = func(ctx context.Context) error {
 		err := b.resource.delete(ctx, r.object)
-		if err == nil && !b.resource.dryRun || isConflict(err) {
+		if err == nil && !b.resource.dryRun || isGone(err) || isConflict(err) {
 			b.consistency.Conflicted(r.key, store, r.object) // wait until the cache has another version, or none
 		}
 		return r.isStale(err)

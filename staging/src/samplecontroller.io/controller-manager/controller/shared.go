@@ -78,6 +78,7 @@ type Shared struct {
 	limiters    map[string]flowcontrol.RateLimiter
 	consistency map[schema.GroupResource]*reconcile.ConsistencyStore
 	budgets     map[string]*budget
+	resizable   map[string][]*reconcile.Loop // by controller; see WorkersChanged
 	declared    map[string]declared
 	mistakes    map[string]mistake
 	notes       map[string]string                // by controller
@@ -104,8 +105,9 @@ type Metrics struct {
 // whose status is written by controllers of the program.
 func (s *Shared) context(d Descriptor, statusGroups sets.Set[string]) *Context {
 	s.Metrics.Syncs.Prepare(d.Name)
-	s.Metrics.Deletions.show(s.budgetOf(d.Name))
-	return &Context{shared: s, name: d.Name, statusGroups: statusGroups, declared: s.declare(d.Name)}
+	b := s.budgetOf(d.Name)
+	s.Metrics.Deletions.show(b)
+	return &Context{shared: s, name: d.Name, statusGroups: statusGroups, declared: s.declare(d.Name), budget: b}
 }
 
 // declare returns where a controller declares what it needs.

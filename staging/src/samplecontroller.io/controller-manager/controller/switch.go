@@ -48,5 +48,10 @@ func (t switched) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close() // as a RoundTripper must
 	}
-	return nil, reconcile.Logged(fmt.Errorf("%s: %w", t.name, errSwitchedOff)) // the switch is logged
+	return nil, switchedOff(t.name)
+}
+
+// switchedOff returns the error of a controller that is switched off. The log already reports the switch.
+func switchedOff(name string) error {
+	return reconcile.Logged(fmt.Errorf("%s: %w", name, errSwitchedOff))
 }

@@ -56,7 +56,8 @@ func (w write) isMissingPermission(err error) bool {
 // sentWrite is one write and how it is sent.
 type sentWrite struct {
 	write
-	contents any // is encoded as JSON to compare it with that of the last try
+	contents any       // is encoded as JSON to compare it with that of the last try
+	uid      types.UID // of the object, for a deletion
 	// confirm is called before the write is sent; its error is not one of the write. Optional.
 	confirm func(context.Context) error
 	send    func(context.Context) error
@@ -99,7 +100,9 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 	}
 	stale := r.stale
 	err = w.send(ctx)
-	result = err
+	if result = err; w.verb == "delete" && isGone(err) {
+		err = nil
+	}
 	if err != nil && ctx.Err() != nil {
 		err = &noAnswer{err}
 	}
@@ -211,16 +214,13 @@ func (r *resource[T]) sendPatch(ctx context.Context, before T, operations []oper
 	return patched, nil
 }
 
-// delete deletes an object, if it is still the cached version.
+// delete deletes an object, if it is still the cached version. It returns the error of a missing object.
 func (r *resource[T]) delete(ctx context.Context, cached T) error {
 	name, uid, version := cache.MetaObjectToName(cached), cached.GetUID(), cached.GetResourceVersion()
 	err := r.client(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	})
-	if isGone(err) {
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("deleting %s %s: %w", r.kind.Kind, name, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
@@ -35,8 +36,8 @@ type liveConfig struct {
 	paused  map[string]time.Time   // the controllers that were paused at the last change
 }
 
-// follow applies changes until ctx ends. apply puts the settings into effect.
-func (l *liveConfig) follow(ctx context.Context, apply func()) {
+// follow applies changes until ctx ends. apply puts the settings into effect, some of which have changed.
+func (l *liveConfig) follow(ctx context.Context, apply func(changed ...*pflag.Flag)) {
 	logger := klog.FromContext(ctx)
 	ticker := time.NewTicker(configInterval)
 	defer ticker.Stop()
@@ -53,7 +54,7 @@ func (l *liveConfig) follow(ctx context.Context, apply func()) {
 			logger.Error(reload.Refused, "Refused configuration file, keeping the settings in effect")
 		default:
 			l.accept()
-			apply()
+			apply(reload.Flags...)
 			logger.Info("Applied configuration file", "changes", reload.Changes)
 		}
 	}
@@ -83,8 +84,8 @@ func (l *liveConfig) problem() string {
 	return ""
 }
 
-// apply puts the settings that can change into effect.
-func (p parts) apply(super *supervisor.Supervisor) {
+// apply puts the settings that can change into effect. Some have changed.
+func (p parts) apply(super *supervisor.Supervisor, changed ...*pflag.Flag) {
 	enabled, err := p.config.Controllers.Enabled(p.config.Generic.Selection.Get())
 	if err != nil {
 		return // the check of --controllers has passed
@@ -99,12 +100,12 @@ func (p parts) apply(super *supervisor.Supervisor) {
 		p.live.paused = paused
 	}
 	for _, c := range p.controllers {
-		if looper, ok := c.(supervisor.Looper); ok {
-			for _, loop := range looper.Loops() {
-				if count := p.config.Workers.Of(c.Name()); loop.Workers() != count {
-					loop.SetWorkers(count)
-				}
-			}
+		p.shared.WorkersChanged(c.Name())
+	}
+	for _, flag := range changed {
+		if _, ok := flag.Value.(*controller.LiveDuration); ok {
+			p.shared.IntervalChanged()
+			break
 		}
 	}
 }
@@ -130,7 +131,8 @@ func refuseUnbuilt(c *options.Config, built []controller.Controller) {
 		enabled, err := c.Controllers.Enabled(selection)
 		for _, name := range enabled {
 			if !known.Has(name) {
-				err = errors.Join(err, fmt.Errorf("%s reads resources that were not read at the start: enabling it needs a restart", name))
+				err = errors.Join(err, fmt.Errorf("%s was not built at the start, because it reads other resources than the enabled controllers, or failed: "+
+					"enabling it needs a restart", name))
 			}
 		}
 		return err

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apiserver/pkg/server/healthz"
 
 	"samplecontroller.io/controller-manager/controller"
@@ -72,7 +73,9 @@ func run(ctx context.Context, p parts) error {
 	if p.live != nil && p.config.File != nil {
 		p.apply(super)
 		var following sync.WaitGroup
-		following.Go(func() { p.live.follow(serviceCtx, func() { p.apply(super) }) })
+		following.Go(func() {
+			p.live.follow(serviceCtx, func(changed ...*pflag.Flag) { p.apply(super, changed...) })
+		})
 		defer following.Wait()
 		defer stopServices()
 	}

@@ -5,9 +5,11 @@ package managertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,23 +23,28 @@ import (
 )
 
 const stoppedMessage = "deletions are stopped: test-controller has deleted 3 objects within a minute, as many as " +
-	"--max-deletions-per-minute allows; if it is to delete more, run kubectl scm allow-deletions test-controller, or put " +
+	"--max-deletions-per-minute allows; if it is to delete more, send a PUT to " +
 	"/debug/deletions/test-controller of the leader"
 
 // withBudget runs a test of a controller that may delete 3 Secrets a minute, one for each of 10 Widgets.
 func withBudget(t *testing.T, body func(t *testing.T, e *Env)) {
 	t.Helper()
 	Run(t, failureProgram(showing), func(t *testing.T, e *Env) {
-		for i := range 10 {
-			w := widget("ns", "v1")
-			w.Name = fmt.Sprint("a", i)
-			e.Create(w)
-		}
-		e.Settle()
-		e.Writes()
-		e.Events()
+		createWidgets(e)
 		body(t, e)
 	}, "--max-deletions-per-minute=3")
+}
+
+func createWidgets(e *Env) {
+	e.t.Helper()
+	for i := range 10 {
+		w := widget("ns", "v1")
+		w.Name = fmt.Sprint("a", i)
+		e.Create(w)
+	}
+	e.Settle()
+	e.Writes()
+	e.Events()
 }
 
 // unset makes the controller delete the Secrets of the Widgets from first to last.
@@ -144,6 +151,101 @@ func TestRejectedDeletionsDoNotCount(t *testing.T) {
 		time.Sleep(time.Minute)
 		e.Settle()
 		wantDeletions(t, e, "no longer denied", 3)
+	})
+}
+
+// TestRetriedDeletionCountsOnce has an API server that answers each deletion with an error. Whether the object was
+// deleted all the same is known only after NotFound.
+func TestRetriedDeletionCountsOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		err    error
+		counts bool
+	}{
+		"error of a webhook": {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		"no answer":          {errors.New("unexpected EOF"), true},
+		"connection refused": {fmt.Errorf("dial: %w", syscall.ECONNREFUSED), false},
+		"gone":               {apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "a"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withBudget(t, func(t *testing.T, e *Env) {
+				e.BeforeWrite(func(write string, _ *http.Request) error {
+					if strings.HasPrefix(write, "delete ") {
+						return test.err
+					}
+					return nil
+				})
+				unset(e, 0, 2)
+				time.Sleep(time.Minute)
+				if why := testkit.Denied(e.context); why != nil {
+					t.Errorf("the controller is Degraded after tries of 3 deletions: %v", why)
+				}
+				unset(e, 3, 3)
+				if why := testkit.Denied(e.context); (why != nil) != test.counts {
+					t.Errorf("Denied returns %v after tries of 4 deletions, want an error: %v", why, test.counts)
+				}
+			})
+		})
+	}
+}
+
+// wantStopped checks whether deletions are stopped.
+func wantStopped(t *testing.T, e *Env, when string, want bool) {
+	t.Helper()
+	e.Settle()
+	if why := testkit.Denied(e.context); (why != nil) != want {
+		t.Errorf("%s: Denied returns %v, want an error: %v", when, why, want)
+	}
+}
+
+func TestStopEndsWithItsCause(t *testing.T) {
+	withBudget(t, func(t *testing.T, e *Env) {
+		restore := func(name string) {
+			Update(e, "ns", name, func(w *Widget) { w.Spec = widget("ns", "v1").Spec })
+		}
+		unset(e, 0, 5)
+		restore("a3")
+		wantStopped(t, e, "two Secrets are still to be deleted", true)
+		restore("a4")
+		last, _ := Get[*Widget](e, "ns", "a5")
+		e.Delete(last)
+		wantStopped(t, e, "no Secret is to be deleted", false)
+		e.Writes()
+		time.Sleep(time.Minute)
+		unset(e, 6, 8)
+		wantDeletions(t, e, "a minute later", 3)
+	})
+}
+
+func TestNewLimitEndsStop(t *testing.T) {
+	runConfigured(t, failureProgram(showing), "{max-deletions-per-minute: 3}", func(t *testing.T, e *Env, write func(string)) {
+		createWidgets(e)
+		unset(e, 0, 4)
+		wantDeletions(t, e, "first limit", 3)
+		write("{max-deletions-per-minute: 100}")
+		time.Sleep(32 * time.Second)
+		wantStopped(t, e, "higher limit", false)
+		wantDeletions(t, e, "higher limit", 2)
+		write("{max-deletions-per-minute: 5}")
+		time.Sleep(time.Second)
+		unset(e, 5, 6)
+		wantStopped(t, e, "as many as the limit in the last minute", true)
+		write("{max-deletions-per-minute: 0}")
+		time.Sleep(time.Hour)
+		write("{max-deletions-per-minute: 5}")
+		time.Sleep(time.Second)
+		wantStopped(t, e, "an hour without a limit", false)
+	})
+}
+
+func TestControllerThatIsSwitchedOffHasNoStop(t *testing.T) {
+	const limit = "max-deletions-per-minute: 3"
+	runConfigured(t, withSpare(failureProgram(showing)), "{"+limit+"}", func(t *testing.T, e *Env, write func(string)) {
+		createWidgets(e)
+		unset(e, 0, 4)
+		wantStopped(t, e, "on", true)
+		write("{" + limit + `, controllers: ["*", -test-controller]}`)
+		time.Sleep(time.Second)
+		wantStopped(t, e, "off", false)
 	})
 }
 

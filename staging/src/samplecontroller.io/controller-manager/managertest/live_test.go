@@ -5,18 +5,26 @@ package managertest
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/fakeapi"
 	"samplecontroller.io/controller-manager/manager"
+	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // switchable returns a program with two controllers of ConfigMaps, and one of Secrets. Each sets a label with
@@ -54,8 +62,22 @@ func labelling[T controller.Object](c *controller.Context) (controller.Controlle
 
 // configured runs the program with a configuration file that write writes.
 func configured(t *testing.T, flags string, body func(t *testing.T, e *Env, write func(flags string))) {
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	write := func(flags string) {
+	t.Helper()
+	runConfigured(t, switchable(), flags, body)
+}
+
+func runConfigured(t *testing.T, p manager.Program, flags string,
+	body func(t *testing.T, e *Env, write func(flags string))) {
+	t.Helper()
+	path, write := configFile(t, flags)
+	Run(t, p, func(t *testing.T, e *Env) { body(t, e, write) }, "--config="+path)
+}
+
+// configFile returns the path of a configuration file, and a function that writes it.
+func configFile(t *testing.T, flags string) (path string, write func(flags string)) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "config.yaml")
+	write = func(flags string) {
 		t.Helper()
 		content := "apiVersion: config.samplecontroller.io/v1alpha1\nkind: ControllerManagerConfiguration\nflags: " + flags + "\n"
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -63,7 +85,16 @@ func configured(t *testing.T, flags string, body func(t *testing.T, e *Env, writ
 		}
 	}
 	write(flags)
-	Run(t, switchable(), func(t *testing.T, e *Env) { body(t, e, write) }, "--config="+path)
+	return path, write
+}
+
+// withSpare adds a controller to the program, so that the other one can be switched off.
+func withSpare(p manager.Program) manager.Program {
+	p.Controllers = append([]controller.Descriptor{{Name: "spare-controller", Workers: 1,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			return labelling[*corev1.ServiceAccount](c)
+		}}}, p.Controllers...)
+	return p
 }
 
 func TestControllerIsSwitchedOffAndOn(t *testing.T) {
@@ -121,5 +152,90 @@ func TestControllerIsPausedByTheFile(t *testing.T) {
 		write("{controllers: a-controller}")
 		time.Sleep(time.Second + 10*time.Millisecond)
 		expect(t, "writes after the pause", e.Writes(), "patch configmaps live/one")
+	})
+}
+
+// TestFinalizerOfControllerThatIsSwitchedOff switches the controller off while it confirms an object in deletion.
+func TestFinalizerOfControllerThatIsSwitchedOff(t *testing.T) {
+	v := &vault{}
+	p := withSpare(vaultProgram(v))
+	path, write := configFile(t, "{}")
+	running.Lock()
+	defer running.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		api := fakeapi.New(schemeOf(t, p))
+		confirming := func() {}
+		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.Contains(r.URL.Query().Get("fieldSelector"), "metadata.name=") {
+				confirming()
+			}
+			return api.RoundTrip(r)
+		}))
+		e.wait = synctest.Wait
+		e.run(t, p, func(t *testing.T, e *Env) {
+			e.Create(configMapOf("ns", "a"))
+			e.Settle()
+			expect(t, "calls", v.next(false, nil), "put a")
+			e.LoseLead()
+			e.Delete(configMapOf("ns", "a"))
+			synctest.Wait() // the cache has the deletion
+			confirming = func() {
+				confirming = func() {}
+				write(`{controllers: ["*", -test-controller]}`)
+				time.Sleep(2 * time.Second)
+			}
+			e.Lead()
+			time.Sleep(time.Minute)
+			expect(t, "calls of the controller that is off", v.next(false, nil))
+			write("{}")
+			time.Sleep(time.Minute)
+			expect(t, "calls of the controller that is on again", v.next(false, nil), "delete a")
+		}, []string{"--config=" + path})
+	})
+}
+
+// TestWorkersChangeWhileProgramRuns has a controller with two loops, one of which syncs one key at a time.
+func TestWorkersChangeWhileProgramRuns(t *testing.T) {
+	var flagged, serial *reconcile.Loop
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		idle := func(context.Context, cache.ObjectName) (time.Duration, error) { return 0, nil }
+		flagged, serial = c.Loop(idle), c.Loop(idle, reconcile.WithWorkers(1), reconcile.WithQueue("serial"))
+		informer, err := configMapInformer(c)
+		if err != nil {
+			return nil, err
+		}
+		reconcile.WatchSelf(flagged, informer)
+		reconcile.WatchSelf(serial, informer)
+		return controller.Join(flagged, serial)
+	})
+	runConfigured(t, p, "{concurrent-test-syncs: 1}", func(t *testing.T, e *Env, write func(string)) {
+		for _, workers := range []int{4, 2} {
+			write(fmt.Sprintf("{concurrent-test-syncs: %d}", workers))
+			time.Sleep(time.Second)
+			e.wait()
+			if flagged.Workers() != workers || serial.Workers() != 1 {
+				t.Errorf("%d and %d workers, want %d and 1", flagged.Workers(), serial.Workers(), workers)
+			}
+		}
+	})
+}
+
+// TestShorterIntervalHoldsAtOnce shortens the interval while a change waits for the end of a long one.
+func TestShorterIntervalHoldsAtOnce(t *testing.T) {
+	interval := controller.NewLiveDuration(time.Hour, time.Second)
+	p := failureProgram(func(b *controller.Builder[*Widget]) {
+		b.PacedLive(interval, func(_, _ *Widget) controller.Change { return controller.OnlyProgress })
+	})
+	p.Controllers[0].Flags = func(fs *pflag.FlagSet) { fs.Var(interval, "test-interval", "An interval.") }
+	runConfigured(t, p, "{test-interval: 1h}", func(t *testing.T, e *Env, write func(string)) {
+		e.Create(widget("ns", "v1"))
+		time.Sleep(2 * time.Hour)
+		e.Writes()
+		Update(e, "ns", "a", func(w *Widget) { w.Spec.Containers[0].Image = "v2" })
+		time.Sleep(time.Minute)
+		expect(t, "writes", e.Writes(), "patch secrets ns/a")
+		write("{test-interval: 5s}")
+		time.Sleep(10 * time.Second)
+		expect(t, "writes with a shorter interval", e.Writes(), "patch widgets/status.test.example.com ns/a")
 	})
 }

@@ -48,17 +48,24 @@ func program(rules []rbacv1.PolicyRule) manager.Program {
 // hold, if set, is called before each write.
 var hold func()
 
-func newCopier(_ context.Context, c *controller.Context) (controller.Controller, error) {
+func configMapInformer(c *controller.Context) (cache.TypedSharedIndexInformer[*corev1.ConfigMap], error) {
 	source, err := corev1client.NewForConfig(c.ReadConfig())
 	if err != nil {
 		return nil, err
 	}
+	return informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"),
+		source.ConfigMaps(c.Namespace())), nil
+}
+
+func newCopier(_ context.Context, c *controller.Context) (controller.Controller, error) {
 	client, err := corev1client.NewForConfig(c.ClientConfig())
 	if err != nil {
 		return nil, err
 	}
-	informer := informers.InformerFor[*corev1.ConfigMap](c.Informers(), corev1.SchemeGroupVersion.WithResource("configmaps"),
-		source.ConfigMaps(c.Namespace()))
+	informer, err := configMapInformer(c)
+	if err != nil {
+		return nil, err
+	}
 	lister, recorder := corelisters.NewConfigMapLister(informer.GetIndexer()), c.Recorder()
 	loop := c.Loop(func(ctx context.Context, key cache.ObjectName) (time.Duration, error) {
 		configMap, err := lister.ConfigMaps(key.Namespace).Get(key.Name)

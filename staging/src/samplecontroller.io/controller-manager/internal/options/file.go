@@ -93,8 +93,16 @@ func decode(content []byte) (d document, err error) {
 	if err != nil {
 		return d, err
 	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(converted, &fields); err != nil {
+		return d, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // the decoder below ignores case
+		if !slices.Contains([]string{"apiVersion", "kind", "flags"}, name) {
+			return d, fmt.Errorf("unknown field %q: must be apiVersion, kind or flags", name)
+		}
+	}
 	decoder := json.NewDecoder(bytes.NewReader(converted))
-	decoder.DisallowUnknownFields()
 	decoder.UseNumber() // keep the digits of the file
 	return d, decoder.Decode(&d)
 }
@@ -117,7 +125,11 @@ func textOf(value any) (string, error) {
 		}
 		return joined(pairs)
 	default:
-		return scalarOf(value)
+		text, err := scalarOf(value)
+		if text = strings.TrimSuffix(text, "\n"); err == nil && strings.Contains(text, "\n") {
+			return "", errors.New("must be one line: write a list as a YAML list") // a flag ignores all other lines
+		}
+		return text, err
 	}
 }
 

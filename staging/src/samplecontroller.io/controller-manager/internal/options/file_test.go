@@ -76,6 +76,8 @@ func TestInvalidFiles(t *testing.T) {
 		"not YAML":         {"a: b: c", "mapping values are not allowed"},
 		"two documents":    {header + "---\n" + header, "has more than one document"},
 		"unknown field":    {header + "flag: {}\n", `unknown field "flag"`},
+		"other case":       {header + "Flags: {v: 1}\n", `unknown field "Flags"`},
+		"several lines":    {header + "flags:\n  controllers: |\n    foo\n    bar\n", "flags.controllers: must be one line: write a list as a YAML list"},
 		"duplicate":        {header + "flags:\n  v: 1\n  v: 2\n", `key "v" already set`},
 		"unknown flag":     {header + "flags: {verbosity: 1}\n", "flags.verbosity: is not a flag"},
 		"not for the file": {header + "flags: {config: x}\n", "flags.config: must be given on the command line"},
@@ -129,7 +131,7 @@ func TestFileChangesWhileProcessRuns(t *testing.T) {
 	expect(header+"flags:\n  concurrent-foo-syncs: 9\n  write-timeout: 6s\n", `flags.write-timeout: changing it needs a restart, so nothing of the file is applied: set it back to "5s"`)
 	expect(header+"flags:\n  concurrent-foo-syncs: 9\n", "flags.write-timeout: changing it needs a restart")
 	expect(header+"flags:\n  namespace: a\n  write-timeout: 5s\n", "flags.namespace: changing it needs a restart, so nothing of the file is applied: set it back to its default by removing it")
-	expect("", "apiVersion")
+	expect("", "invalid configuration file "+f.path+" (1):\n  apiVersion") // and no restart is needed
 	if got := o.Workers.Of("foo-controller"); got != 8 {
 		t.Errorf("foo-controller has %d workers, want 8, as before the files that were refused", got)
 	}

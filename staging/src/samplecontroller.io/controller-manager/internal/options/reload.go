@@ -68,8 +68,9 @@ func (f *ConfigFile) lookup(name string) *pflag.Flag { return f.flags[name] }
 
 // Reload is what came of a new content of the configuration file. It is in effect as a whole, or not at all.
 type Reload struct {
-	// Changes are the settings that have changed, such as "v: 0 -> 4".
+	// Changes are the settings that have changed, such as "v: 0 -> 4", and Flags their flags.
 	Changes []string
+	Flags   []*pflag.Flag
 	// Refused is why the content is not in effect, nil if it is.
 	Refused error
 }
@@ -90,6 +91,9 @@ func (f *ConfigFile) Poll() *Reload {
 	f.content, f.unreadable = content, ""
 	settings, errs := parseFile(content, f.lookup)
 	changed, before, commits := f.changed(settings), map[string]string{}, []func(){}
+	if len(errs) > 0 { // what is missing was perhaps not removed
+		changed = slices.DeleteFunc(changed, func(name string) bool { _, ok := settings[name]; return !ok })
+	}
 	for _, name := range changed {
 		commit, err := f.prepare(name, settings)
 		if err != nil {
@@ -107,7 +111,9 @@ func (f *ConfigFile) Poll() *Reload {
 	f.settings = settings
 	reload := &Reload{Changes: []string{}}
 	for _, name := range changed {
-		reload.Changes = append(reload.Changes, fmt.Sprintf("%s: %s -> %s", name, before[name], f.flags[name].Value))
+		flag := f.flags[name]
+		reload.Changes = append(reload.Changes, fmt.Sprintf("%s: %s -> %s", name, before[name], flag.Value))
+		reload.Flags = append(reload.Flags, flag)
 	}
 	return reload
 }

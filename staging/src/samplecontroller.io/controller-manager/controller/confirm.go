@@ -136,7 +136,7 @@ func hashOf(owner types.UID, dependent string) uint64 {
 }
 
 // confirm returns [reconcile.ErrStale] if the spec or the UID of the object differs from the cached
-// one, or if it is gone or being deleted. The object is then not reconciled until the cache has caught up.
+// one, or if it is gone, being deleted or paused. The object is then not reconciled until the cache has caught up.
 func (b *Builder[T]) confirm(ctx context.Context, r *Request[T]) error {
 	now, found, version, err := b.resource.liveAt(ctx, r.key)
 	if err != nil {
@@ -148,6 +148,10 @@ func (b *Builder[T]) confirm(ctx context.Context, r *Request[T]) error {
 		klog.FromContext(ctx).V(2).Info("Skipping write because the object is gone")
 		b.consistency.Conflicted(r.key, store, r.object)
 	case sameSpec(now, r.object):
+		if err := r.refuse(b.pauseOf(now)); err != nil { // an annotation does not change the generation
+			b.consistency.WroteAt(r.key, store, now.GetResourceVersion())
+			return err
+		}
 		b.confirmations.add(r.key, r.object.GetUID(), version)
 		return nil
 	default:

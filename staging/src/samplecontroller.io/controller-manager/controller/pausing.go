@@ -203,7 +203,11 @@ func (r *Request[T]) isPausedNow() error {
 	if cached, found, err := r.builder.resource.cached(r.key); err == nil && found && cached.GetUID() == object.GetUID() {
 		object = cached
 	}
-	p, err := r.builder.pauseOf(object)
+	return r.refuse(r.builder.pauseOf(object))
+}
+
+// refuse returns the error for a write that the result of pauseOf forbids, nil if it does not.
+func (r *Request[T]) refuse(p *pause, err error) error {
 	if p != nil {
 		err = errPaused
 	}

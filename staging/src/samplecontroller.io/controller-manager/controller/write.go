@@ -91,6 +91,9 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 			f.endIfUnwanted(w.write, err)
 			return err
 		}
+		if err := r.isPausedNow(); err != nil {
+			return err // since the confirmation began
+		}
 	}
 	if known := f.byWrite[w.write]; known != nil && known.timedOut {
 		ctx = reconcile.WithLongWrite(ctx)

@@ -4,9 +4,7 @@
 package managertest
 
 import (
-	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,16 +22,17 @@ import (
 // the returned function is called.
 func runLagging(t *testing.T, body func(t *testing.T, e *Env, hold func() (release func()))) {
 	t.Helper()
-	runLaggingProgram(t, ensureProgram(), body)
+	runLaggingProgram(t, ensureProgram(), "configmaps", body)
 }
 
-// runLaggingProgram is runLagging for a program that reconciles ConfigMaps.
-func runLaggingProgram(t *testing.T, p manager.Program, body func(t *testing.T, e *Env, hold func() (release func()))) {
+// runLaggingProgram is runLagging for a program that reconciles the objects of a resource.
+func runLaggingProgram(t *testing.T, p manager.Program, resource string,
+	body func(t *testing.T, e *Env, hold func() (release func()))) {
 	t.Helper()
 	running.Lock()
 	defer running.Unlock()
 	synctest.Test(t, func(t *testing.T) {
-		lagging := &laggingWatch{RoundTripper: fakeapi.New(schemeOf(t, p))}
+		lagging := &laggingWatch{RoundTripper: fakeapi.New(schemeOf(t, p)), resource: resource}
 		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, lagging)
 		e.wait = synctest.Wait
 		e.run(t, p, func(t *testing.T, e *Env) {
@@ -89,7 +88,7 @@ func TestNewLeaderConfirmsOwner(t *testing.T) {
 // the cache of the next leader has the object in deletion.
 func TestNewLeaderConfirmsBeforeCleanUp(t *testing.T) {
 	v := &vault{}
-	runLaggingProgram(t, vaultProgram(v), func(t *testing.T, e *Env, hold func() func()) {
+	runLaggingProgram(t, vaultProgram(v), "configmaps", func(t *testing.T, e *Env, hold func() func()) {
 		e.Create(configMapOf("ns", "a"))
 		e.Settle()
 		expect(t, "calls", v.next(false, nil), "put a")
@@ -133,13 +132,12 @@ func TestDependentIsNotCreatedForDeletedOwner(t *testing.T) {
 // cache has caught up.
 func TestConfirmationsEnd(t *testing.T) {
 	reads := 0
-	count := countingReads{&reads}
 	running.Lock()
 	defer running.Unlock()
 	synctest.Test(t, func(t *testing.T) {
 		p := ensureProgram()
 		api := fakeapi.New(schemeOf(t, p))
-		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, count.of(api))
+		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, afterReads(api, "/configmaps", func() { reads++ }))
 		e.wait = synctest.Wait
 		e.run(t, p, func(t *testing.T, e *Env) {
 			e.Create(owner("ns", map[string]string{"UDP": "53"}))
@@ -163,17 +161,5 @@ func TestConfirmationsEnd(t *testing.T) {
 				t.Errorf("%d reads in two terms, want 2", reads)
 			}
 		}, nil)
-	})
-}
-
-// countingReads counts the lists of single ConfigMaps.
-type countingReads struct{ reads *int }
-
-func (c countingReads) of(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(r.URL.Path, "/configmaps") && strings.Contains(r.URL.Query().Get("fieldSelector"), "metadata.name=") {
-			*c.reads++
-		}
-		return next.RoundTrip(r)
 	})
 }

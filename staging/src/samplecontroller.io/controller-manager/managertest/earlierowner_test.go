@@ -52,15 +52,16 @@ func TestObjectOfEarlierOwnerIsReported(t *testing.T) {
 	})
 }
 
-// laggingWatch is a transport whose watches of ConfigMaps receive nothing while they are held.
+// laggingWatch is a transport whose watches of a resource receive nothing while they are held.
 type laggingWatch struct {
 	http.RoundTripper
-	held atomic.Pointer[chan struct{}] // closed when they are no longer held; nil: not held
+	resource string
+	held     atomic.Pointer[chan struct{}] // closed when they are no longer held; nil: not held
 }
 
 func (l *laggingWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.RoundTripper.RoundTrip(r)
-	if err == nil && strings.HasSuffix(r.URL.Path, "/configmaps") && r.URL.Query().Get("watch") != "" {
+	if err == nil && strings.HasSuffix(r.URL.Path, "/"+l.resource) && r.URL.Query().Get("watch") != "" {
 		response.Body = &laggingBody{response.Body, l}
 	}
 	return response, err

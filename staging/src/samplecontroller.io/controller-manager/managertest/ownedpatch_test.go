@@ -205,7 +205,7 @@ func TestDeniedPatchIsReported(t *testing.T) {
 // TestNewLeaderConfirmsBeforePatch changes an owner and its Widget, as another leader would, while the cache of
 // owners of the next leader is behind.
 func TestNewLeaderConfirmsBeforePatch(t *testing.T) {
-	runLaggingProgram(t, patching(setImage), func(t *testing.T, e *Env, hold func() func()) {
+	runLaggingProgram(t, patching(setImage), "configmaps", func(t *testing.T, e *Env, hold func() func()) {
 		createOwned(e, "a", "v1")
 		e.Settle()
 		e.LoseLead()
@@ -249,7 +249,7 @@ func TestDependentThatWasReadIsNotCreatedAgain(t *testing.T) {
 					return err
 				})
 			}
-			runLaggingProgram(t, p, func(t *testing.T, e *Env, hold func() func()) {
+			runLaggingProgram(t, p, "configmaps", func(t *testing.T, e *Env, hold func() func()) {
 				createOwned(e, "a", "")
 				e.Settle() // it has been read
 				Update(e, "ns", "a", func(m *corev1.ConfigMap) { m.Data = map[string]string{"image": "a"} })

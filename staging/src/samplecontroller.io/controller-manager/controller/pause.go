@@ -122,7 +122,7 @@ func newPause(value, reason string) *pause {
 }
 
 // pauseOf returns why the object is to be left alone, nil if it is not. An object that is being deleted is not
-// paused: its finalizers would hold it. The error is [reconcile.ErrStale] while the namespaces are not yet read.
+// paused: its finalizers would hold it. The error is [reconcile.ErrStale] while its namespace is not yet read.
 func (b *Builder[T]) pauseOf(object T) (*pause, error) {
 	if object.GetDeletionTimestamp() != nil {
 		return nil, nil

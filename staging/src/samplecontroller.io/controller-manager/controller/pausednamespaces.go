@@ -18,17 +18,18 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/lru"
 
 	"samplecontroller.io/controller-manager/informers"
 	"samplecontroller.io/controller-manager/reconcile"
 )
 
-// namespacesWait is how long objects wait for the namespaces to be read. After that, the annotation of
-// namespaces is ignored until they are.
+// namespacesWait is how long objects wait for the namespaces to be read, or for their own namespace to be in the
+// cache. After that, the annotation is ignored until it is read.
 const namespacesWait = 10 * time.Second
 
 // errNamespacesUnknown postpones the reconcile of an object: its namespace may be paused.
-var errNamespacesUnknown = fmt.Errorf("%w: namespaces are not yet read, and one may be paused", reconcile.ErrStale)
+var errNamespacesUnknown = fmt.Errorf("%w: the namespace is not yet read, and may be paused", reconcile.ErrStale)
 
 // Whether namespaces can be read.
 const (
@@ -48,7 +49,11 @@ type pausedNamespaces struct {
 	waiting  atomic.Bool // objects were postponed
 	mutex    sync.Mutex
 	reported map[string]string // the invalid value of each namespace that an Event has reported
+	missing  *lru.Cache        // an absence by namespace
 }
+
+// absence is when objects first and last waited for a namespace that the cache lacks.
+type absence struct{ first, last time.Time }
 
 // StartPauses begins to watch the pause annotations of namespaces. Call stop at the end. With Shared.Namespace
 // it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored, and so it is
@@ -67,7 +72,7 @@ func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 		return nil, fmt.Errorf("reading the pause annotations of namespaces: %w", err)
 	}
 	n := &pausedNamespaces{shared: s, key: PauseAnnotation(s.Program), factory: informers.NewFactory(),
-		reported: map[string]string{}}
+		reported: map[string]string{}, missing: lru.New(maxReported)}
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	informer := informers.InformerFor[*metav1.PartialObjectMetadata](n.factory, resource,
 		client.Resource(resource).Namespace(""), informers.WithTransform(n.trim))
@@ -122,8 +127,26 @@ func (n *pausedNamespaces) annotation(namespace string) (value string, ok bool, 
 	case namespacesUnreadable:
 		return "", false, nil
 	}
-	value, ok = n.get(namespace).Annotations[n.key]
+	cached := n.get(namespace)
+	if cached == noNamespace && n.mayCome(namespace) {
+		return "", false, errNamespacesUnknown
+	}
+	value, ok = cached.Annotations[n.key]
 	return value, ok, nil
+}
+
+// mayCome reports whether to wait for a namespace that the cache lacks although it has an object of it: each has its
+// own watch. The wait ends, because a namespace whose finalizers somebody removed may leave objects behind.
+func (n *pausedNamespaces) mayCome(namespace string) bool {
+	now := time.Now()
+	known, _ := n.missing.Get(namespace)
+	a, ok := known.(absence)
+	if !ok || now.Sub(a.last) > namespacesWait { // of an earlier namespace of that name
+		a.first = now
+	}
+	a.last = now
+	n.missing.Add(namespace, a)
+	return now.Sub(a.first) < namespacesWait
 }
 
 var noNamespace = &metav1.PartialObjectMetadata{}
@@ -146,18 +169,24 @@ func (n *pausedNamespaces) isNews(namespace, invalid string) bool {
 	return !known || before != invalid
 }
 
-// changed enqueues the objects of a namespace whose annotation has changed.
+// changed enqueues the objects of a namespace whose annotation has changed, or for which they wait.
 func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetadata) {
 	value, ok := namespace.Annotations[n.key]
+	isAwaited := false
 	if before == nil {
 		before = noNamespace
+		_, isAwaited = n.missing.Get(namespace.Name)
+		n.missing.Remove(namespace.Name)
 	}
-	if old, had := before.Annotations[n.key]; value == old && ok == had {
+	if old, had := before.Annotations[n.key]; value == old && ok == had && !isAwaited {
 		return
 	}
 	trigger := "namespace resumed"
-	if ok && newPause(value, "") != nil {
+	switch {
+	case ok && newPause(value, "") != nil:
 		trigger = "namespace paused"
+	case isAwaited:
+		trigger = "namespace read"
 	}
 	n.shared.enqueueAll(namespace.Name, trigger)
 }

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -112,6 +113,49 @@ func TestUnansweredNamespaces(t *testing.T) {
 		sleep(10 * time.Second)
 		expect(t, "writes after 15 s", e.Writes(), "create secrets ns/a", statusPatch)
 		expectGauges(t, "no answer", 0, 0)
+	})
+}
+
+// TestObjectWaitsForItsNamespace creates an object whose namespace the cache does not have yet.
+func TestObjectWaitsForItsNamespace(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		writes      []string // once the cache has the namespace
+	}{
+		"paused":     {map[string]string{paused: "true"}, []string{statusPatch}},
+		"not paused": {nil, []string{"create secrets ns/a", statusPatch}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runLaggingProgram(t, failureProgram(), "namespaces", func(t *testing.T, e *Env, hold func() func()) {
+				e.Settle()
+				release := hold()
+				e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: test.annotations}}, widget("ns", "v1"))
+				sleep(5 * time.Second)
+				expect(t, "writes without the namespace", e.Writes())
+				release()
+				sleep(50 * time.Millisecond)
+				expect(t, "writes", e.Writes(), test.writes...)
+			})
+		})
+	}
+}
+
+// TestObjectWithoutNamespace has an object whose namespace the cache never has.
+func TestObjectWithoutNamespace(t *testing.T) {
+	runLaggingProgram(t, failureProgram(), "namespaces", func(t *testing.T, e *Env, hold func() func()) {
+		defer hold()()
+		e.Create(widget("ns", "v1"))
+		for _, image := range []string{"v1", "v2"} {
+			change(e, image)
+			sleep(9 * time.Second)
+			expect(t, "writes after 9 s", e.Writes())
+			sleep(3 * time.Second)
+			if writes := e.Writes(); len(writes) != 2 {
+				t.Errorf("writes after 12 s: %q, want the Secret and the status", writes)
+			}
+			sleep(5 * time.Minute)
+			expect(t, "later writes", e.Writes())
+		}
 	})
 }
 

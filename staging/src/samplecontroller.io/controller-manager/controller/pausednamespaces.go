@@ -195,9 +195,13 @@ func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetada
 func (n *pausedNamespaces) follow(ctx context.Context) {
 	late := time.NewTimer(namespacesWait)
 	defer late.Stop()
-	isLate := false
+	isLate, wasDenied := false, false
 	for {
 		err, changed := n.factory.Served(n.store)
+		if denied := isDenied(err); denied != wasDenied {
+			isLate, wasDenied = false, denied
+			late.Reset(namespacesWait)
+		}
 		n.update(ctx, err, isLate)
 		select {
 		case <-ctx.Done():
@@ -209,13 +213,16 @@ func (n *pausedNamespaces) follow(ctx context.Context) {
 	}
 }
 
-// update sets the state. err is why the namespaces are not read, nil if they are. An interrupted watch changes
-// nothing: the cache still holds what was last read.
+func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// update sets the state. err is why the namespaces are not read, nil if they are. isLate is whether that has lasted for
+// namespacesWait. Neither an interrupted watch nor a short denial, such as by an API server that starts, changes
+// anything: the cache still holds what was last read.
 func (n *pausedNamespaces) update(ctx context.Context, err error, isLate bool) {
 	before, now := n.state.Load(), namespacesReadable
 	if err != nil {
-		isDenied := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
-		if !isDenied && (before != namespacesUnknown || !isLate) {
+		wasRead := before != namespacesUnknown
+		if wasRead && !(isDenied(err) && isLate) || !wasRead && !isDenied(err) && !isLate {
 			return
 		}
 		now = namespacesUnreadable

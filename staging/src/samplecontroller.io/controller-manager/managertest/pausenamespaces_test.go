@@ -4,6 +4,7 @@
 package managertest
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -22,21 +23,28 @@ import (
 
 // namespacesGuard answers the requests of the pause watch with an error, or not at all.
 type namespacesGuard struct {
-	next  http.RoundTripper
-	code  atomic.Int32 // 0: it passes them
-	hangs bool
+	next    http.RoundTripper
+	code    atomic.Int32 // 0: it passes them
+	denials atomic.Int32 // how many it denies nevertheless
+	hangs   bool
+	end     atomic.Pointer[context.CancelFunc] // ends the last watch
 }
 
 func (g *namespacesGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(r.UserAgent(), "/pause") {
 		return g.next.RoundTrip(r)
 	}
-	if g.code.Load() != 0 {
+	if g.code.Load() != 0 || g.denials.Add(-1) >= 0 {
 		return fakeapi.Answer(r, http.StatusForbidden, apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil).Status())
 	}
 	if g.hangs {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
+	}
+	if r.URL.Query().Get("watch") != "" {
+		ctx, end := context.WithCancel(r.Context())
+		g.end.Store(&end)
+		r = r.WithContext(ctx)
 	}
 	return g.next.RoundTrip(r)
 }
@@ -54,6 +62,10 @@ func runGuarded(t *testing.T, g *namespacesGuard, body func(*testing.T, *Env), a
 		e.wait, e.collect, e.serve = synctest.Wait, api.CollectGarbage, api.Serve
 		e.run(t, p, body, args)
 	})
+}
+
+func namespace(annotations map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: annotations}}
 }
 
 // expectGauges expects the gauge of namespaces and that of paused objects.
@@ -104,6 +116,34 @@ func TestUnreadableNamespaces(t *testing.T) {
 	})
 }
 
+// TestDeniedWatchOfNamespaces ends the watch of namespaces, and denies the next one: first one request, then all.
+func TestDeniedWatchOfNamespaces(t *testing.T) {
+	g := &namespacesGuard{}
+	runGuarded(t, g, func(t *testing.T, e *Env) {
+		e.Create(namespace(map[string]string{paused: "true"}), widget("ns", "v1"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), statusPatch)
+		for range 2 {
+			g.denials.Store(1)
+			(*g.end.Load())()
+			sleep(time.Minute)
+			expect(t, "writes after one denial", e.Writes())
+			expectGauges(t, "after one denial", 1, 1)
+		}
+		g.code.Store(http.StatusForbidden)
+		(*g.end.Load())()
+		sleep(9 * time.Second)
+		expect(t, "writes after 9 s of denials", e.Writes())
+		sleep(3 * time.Second)
+		expect(t, "writes after 12 s of denials", e.Writes(), "create secrets ns/a", statusPatch)
+		expectGauges(t, "denied", 0, 0)
+		g.code.Store(0)
+		sleep(15 * time.Second)
+		expect(t, "writes when namespaces can be read", e.Writes(), statusPatch)
+		expectGauges(t, "granted", 1, 1)
+	})
+}
+
 // TestUnansweredNamespaces never answers the requests for namespaces. Nothing is written until it is given up.
 func TestUnansweredNamespaces(t *testing.T) {
 	runGuarded(t, &namespacesGuard{hangs: true}, func(t *testing.T, e *Env) {
@@ -129,7 +169,7 @@ func TestObjectWaitsForItsNamespace(t *testing.T) {
 			runLaggingProgram(t, failureProgram(), "namespaces", func(t *testing.T, e *Env, hold func() func()) {
 				e.Settle()
 				release := hold()
-				e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: test.annotations}}, widget("ns", "v1"))
+				e.Create(namespace(test.annotations), widget("ns", "v1"))
 				sleep(5 * time.Second)
 				expect(t, "writes without the namespace", e.Writes())
 				release()

@@ -129,7 +129,7 @@ func (b *Builder[T]) pauseOf(object T) (*pause, error) {
 	}
 	s := b.context.shared
 	if until, paused := s.pausedUntil(b.context.name); paused {
-		return &pause{reason: ReasonPausedByController, until: until, by: "the setting --paused-controllers for " + b.context.name,
+		return &pause{reason: ReasonPausedByController, until: until, by: byController(b.context.name),
 			resume: "leave " + b.context.name + " out of --paused-controllers"}, nil
 	}
 	if b.pauseKey == "" {
@@ -163,6 +163,8 @@ func (b *Builder[T]) pauseOf(object T) (*pause, error) {
 	}
 	return p, nil
 }
+
+func byController(name string) string { return "the setting --paused-controllers for " + name }
 
 // pausedUntil returns whether all objects of a controller are paused, and until when; zero means without end.
 func (s *Shared) pausedUntil(controller string) (until time.Time, paused bool) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,7 +168,7 @@ func (b *Builder[T]) leaveAlone(ctx context.Context, r *Request[T], p *pause) er
 		ObservedGeneration: r.object.GetGeneration()}
 	before := meta.FindStatusCondition(*b.conditionsOf(r.object), ConditionPaused)
 	isPaused := before != nil && before.Status == metav1.ConditionTrue
-	if isPaused && before.Reason == now.Reason && before.Message == now.Message {
+	if isPaused && (before.Reason == now.Reason && before.Message == now.Message || b.isOthers(before)) {
 		return nil // also if the spec has changed: one write says that it is paused
 	}
 	object, version := r.object.DeepCopyObject().(T), r.object.GetResourceVersion()
@@ -228,10 +229,23 @@ func (b *Builder[T]) unpause(object T) bool {
 	}
 	switch c.Reason {
 	case ReasonPausedByController, ReasonPausedByAnnotation, ReasonPausedByNamespace:
-		return meta.RemoveStatusCondition(conditions, ConditionPaused)
+		return !b.isOthers(c) && meta.RemoveStatusCondition(conditions, ConditionPaused)
 	default:
 		return false
 	}
+}
+
+// isOthers reports whether the condition says that another controller is paused, and it still is. Two controllers that
+// report the pauses of one kind would otherwise replace each other's condition, again and again.
+func (b *Builder[T]) isOthers(c *metav1.Condition) bool {
+	if c.Reason != ReasonPausedByController {
+		return false
+	}
+	s := b.context.shared
+	return slices.ContainsFunc(s.pausableNames(), func(name string) bool {
+		_, paused := s.pausedUntil(name)
+		return paused && name != b.context.name && strings.HasPrefix(c.Message, "Paused by "+byController(name)+" until ")
+	})
 }
 
 // resume removes the condition Paused, if the controller's function was called and no write of the status has.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/manager"
 )
 
 // TestPauseWithoutConditions has a kind whose status has no such field.
@@ -130,13 +131,13 @@ func TestPauseDuringCall(t *testing.T) {
 	}
 }
 
-// TestSecondaryReportsNoPause has a controller that writes another part of the status.
-func TestSecondaryReportsNoPause(t *testing.T) {
+// withOther returns failureProgram with a second controller of Widgets, which writes another part of the status.
+func withOther(opts ...controller.Option) manager.Program {
 	p := failureProgram()
 	p.Controllers = append(p.Controllers, controller.Descriptor{
 		Name: "other-controller", Workers: 1,
 		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
-			widgets := controller.For[*Widget](c, controller.MayPatchStatus(), controller.Secondary())
+			widgets := controller.For[*Widget](c, append(opts, controller.MayPatchStatus())...)
 			return widgets.Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
 				w, ok := r.Object()
 				if !ok {
@@ -147,6 +148,11 @@ func TestSecondaryReportsNoPause(t *testing.T) {
 			})
 		},
 	})
+	return p
+}
+
+func TestSecondaryReportsNoPause(t *testing.T) {
+	p := withOther(controller.Secondary())
 	const other = "--paused-controllers=other-controller"
 	Run(t, p, func(t *testing.T, e *Env) {
 		w := widget("ns", "v1")
@@ -166,6 +172,42 @@ func TestSecondaryReportsNoPause(t *testing.T) {
 			t.Errorf("status %+v, want that of the controller that is not paused", w.Status)
 		}
 	}, other)
+}
+
+// TestTwoControllersReportPauses has two controllers that both report the pauses of Widgets.
+func TestTwoControllersReportPauses(t *testing.T) {
+	const end = "=2000-01-01T01:00:00Z"
+	for name, test := range map[string]struct {
+		controllers, annotation string
+		later                   []string // conditions after the end of the controllers' pauses
+	}{
+		"one paused":                {"other-controller" + end, "-", nil},
+		"both paused":               {"other-controller" + end + ",test-controller" + end, "-", nil},
+		"one paused, and an object": {"other-controller" + end, "true", []string{"Paused PausedByAnnotation"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Run(t, withOther(), func(t *testing.T, e *Env) {
+				w := widget("ns", "v1")
+				setPause(w, test.annotation)
+				e.Create(w)
+				e.Settle()
+				if n := count(e.Writes(), statusPatch); n > 2 {
+					t.Errorf("%d statuses are written, want at most one by each controller", n)
+				}
+				all, _ := conditions(e, "ns")
+				expect(t, "conditions", all, "Paused PausedByController")
+				sleep(50 * time.Minute)
+				expect(t, "later writes", e.Writes())
+				sleep(15 * time.Minute)
+				all, _ = conditions(e, "ns")
+				expect(t, "conditions after the end", all, test.later...)
+				w, _ = Get[*Widget](e, "ns", "a")
+				if resumed := w.Status.Image == "v1" && w.Status.Ports == 2; resumed != (test.later == nil) {
+					t.Errorf("status after the end: %+v", w.Status)
+				}
+			}, "--paused-controllers="+test.controllers)
+		})
+	}
 }
 
 // TestOwnPausedCondition has a program whose controller writes a condition of that type itself.

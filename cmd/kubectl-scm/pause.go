@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -160,18 +161,42 @@ func (v *verb) resume(cmd *cobra.Command, c *cluster.Cluster, p cluster.Pausable
 	if err != nil {
 		return withCause(ctx, err)
 	}
-	printResumed(cmd.OutOrStdout(), p, before, object)
+	still, err := stillPaused(ctx, c, p, object)
+	printResumed(cmd.OutOrStdout(), p, before, still)
+	if err != nil {
+		debug.PrintWrapped(cmd.OutOrStdout(), "", "It is not known whether its namespace is paused, too: "+err.Error())
+	}
 	return nil
 }
 
-// printResumed prints what happens next. before is the former value of the annotation, nil if there was none.
-func printResumed(w io.Writer, p cluster.Pausable, before *string, object cluster.Object) {
+// stillPaused returns what else pauses an object: what its status says, or the annotation of its namespace.
+func stillPaused(ctx context.Context, c *cluster.Cluster, p cluster.Pausable, object cluster.Object) (string, error) {
+	if object.Paused != "" && !strings.Contains(object.Paused, " of this "+p.Kind.Name+" ") {
+		return object.Paused, nil
+	}
+	if p.IsNamespace() {
+		return "", nil
+	}
+	paused, err := c.IsNamespacePaused(ctx, p.Namespace)
+	if err != nil || !paused {
+		return "", err
+	}
+	return fmt.Sprintf("namespace %s has the annotation, too; to resume: kubectl scm resume namespace %[1]s. A daemon with "+
+		"--namespace, or without the right to read namespaces, ignores that.", p.Namespace), nil
+}
+
+// printResumed prints what happens next. before is the former value of the annotation, nil if there was none. still is
+// what else pauses the object, empty if nothing does.
+func printResumed(w io.Writer, p cluster.Pausable, before *string, still string) {
 	text := fmt.Sprintf("Resumed %s. The daemon corrects what was changed in the meantime, within a second.", p)
-	if before == nil {
+	switch {
+	case before == nil:
 		text = fmt.Sprintf("%s has no annotation %s: there is nothing to remove.", p, cluster.PauseAnnotation)
+	case still != "":
+		text = fmt.Sprintf("Removed the annotation of %s.", p)
 	}
 	debug.PrintWrapped(w, "", text)
-	if object.Paused != "" && !strings.Contains(object.Paused, " of this "+p.Kind.Name+" ") {
-		debug.PrintWrapped(w, "", "It is still paused: "+object.Paused)
+	if still != "" {
+		debug.PrintWrapped(w, "", "It is still paused: "+still)
 	}
 }

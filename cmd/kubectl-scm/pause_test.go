@@ -104,7 +104,11 @@ func TestPauseVerbs(t *testing.T) {
 				patched = r.URL.String() + " " + string(body)
 			}
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"apiVersion":"x/v1","kind":"X",%s}`, test.stored)
+			stored := test.stored
+			if r.URL.Path != test.path {
+				stored = `"metadata":{"name":"shop"}` // the namespace of an object
+			}
+			fmt.Fprintf(w, `{"apiVersion":"x/v1","kind":"X",%s}`, stored)
 		}))
 		page, err := execute(t, append(strings.Fields(args), kubeconfigOf(t, server.URL))...)
 		server.Close()
@@ -118,6 +122,35 @@ func TestPauseVerbs(t *testing.T) {
 		want := test.path + `?fieldManager=kubectl-scm {"metadata":{"annotations":{"` + key + `":` + test.set + `}}}`
 		if got := timeless(patched); got != want {
 			t.Errorf("%s sends\n%s\nwant\n%s", args, got, want)
+		}
+	}
+}
+
+// TestResumeInPausedNamespace removes the annotation of a Foo, whose status does not name its namespace.
+func TestResumeInPausedNamespace(t *testing.T) {
+	const resumed = "Resumed Foo shop/a. The daemon corrects what was changed in the meantime, within a second."
+	const still = "Removed the annotation of Foo shop/a. It is still paused: namespace shop has the annotation, too; to resume: " +
+		"kubectl scm resume namespace shop. A daemon with --namespace, or without the right to read namespaces, ignores that."
+	for namespace, want := range map[string]string{
+		"true": still, "": still, "tomorrow": still, "2999-01-01T00:00:00Z": still, "false": resumed, longAgo: resumed,
+		"forbidden": resumed + " It is not known whether its namespace is paused, too: reading namespace shop: ",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			value, status := namespace, ""
+			if strings.HasSuffix(r.URL.Path, "/foos/a") {
+				value, status = "true", `,"status":{"conditions":[{"type":"Paused","status":"True","message":"Paused by the annotation of this Foo until"}]}`
+			} else if namespace == "forbidden" {
+				w.WriteHeader(http.StatusForbidden)
+			}
+			const object = `{"apiVersion":"x/v1","kind":"X","metadata":{"name":"x","annotations":{"sample-controller-manager.samplecontroller.io/paused":%q}}%s}`
+			fmt.Fprintf(w, object, value, status)
+		}))
+		page, err := execute(t, "resume", "foo", "shop/a", kubeconfigOf(t, server.URL))
+		server.Close()
+		check(t, err, "")
+		if got := strings.Join(strings.Fields(page), " "); got != want && (namespace != "forbidden" || !strings.HasPrefix(got, want)) {
+			t.Errorf("in a namespace with the value %q, resume prints\n%s\nwant\n%s", namespace, got, want)
 		}
 	}
 }

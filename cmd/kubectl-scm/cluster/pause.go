@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,7 +52,7 @@ func (p Pausable) IsNamespace() bool { return p.Kind.Name == "" }
 // Pause sets the annotation of an object or a namespace, or removes it if value is nil. It returns the former
 // value, nil if there was none, and why the object is paused as its status said before, empty if it was not.
 func (c *Cluster) Pause(ctx context.Context, p Pausable, value *string) (before *string, paused Object, err error) {
-	client := dynamic.ResourceInterface(c.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}))
+	client := dynamic.ResourceInterface(c.namespaces())
 	if !p.IsNamespace() {
 		client = c.objects.Resource(p.Kind.Resource).Namespace(p.Namespace)
 	}
@@ -77,4 +78,19 @@ func (c *Cluster) Pause(ctx context.Context, p Pausable, value *string) (before 
 		return nil, Object{}, failed("annotating", err)
 	}
 	return before, paused, nil
+}
+
+// IsNamespacePaused returns whether a namespace has an annotation that pauses all of its objects.
+func (c *Cluster) IsNamespacePaused(ctx context.Context, name string) (bool, error) {
+	namespace, err := c.namespaces().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return false, fmt.Errorf("reading namespace %s: %s", name, debug.Short(err.Error()))
+	}
+	value, ok := namespace.GetAnnotations()[PauseAnnotation]
+	end, err := time.Parse(time.RFC3339, value)
+	return ok && value != "false" && (err != nil || time.Now().Before(end)), nil // any other value pauses without end
+}
+
+func (c *Cluster) namespaces() dynamic.NamespaceableResourceInterface {
+	return c.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 }

@@ -112,7 +112,7 @@ func TestPauseInSingleNamespace(t *testing.T) {
 		t.Errorf("preflight has no row about pauses:\n%s", stdout)
 	}
 	// Other tests share the cluster, and list what is paused.
-	wantPlugin(t, 0, `^Resumed .* The daemon corrects`, "resume", "foo", ns+"/a", admin)
 	wantPlugin(t, 0, `^Resumed .* The daemon corrects`, "resume", "namespace", ns, admin)
+	wantPlugin(t, 0, `^Resumed .* The daemon corrects`, "resume", "foo", ns+"/a", admin)
 	r.Stop()
 }

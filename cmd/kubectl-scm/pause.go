@@ -23,6 +23,13 @@ import (
 func newPauseCommand() *cobra.Command {
 	v, length, end := &verb{}, time.Duration(0), ""
 	command := pausing(v, "pause", func(cmd *cobra.Command, c *cluster.Cluster, p cluster.Pausable) error {
+		for _, name := range []string{"for", "until"} {
+			// An unset variable of a script must not pause without end.
+			if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == f.DefValue {
+				return fmt.Errorf("invalid --%s %q: must say when the pause ends; for a pause without end, leave --%[1]s out",
+					name, f.Value)
+			}
+		}
 		value, err := pauseValue(time.Now(), length, end)
 		if err != nil {
 			return err

@@ -42,8 +42,9 @@ const (
 const maxInvalid = 100
 
 // PauseAnnotation returns the annotation that pauses an object, or all objects of a namespace, for the named
-// program. Its value is true or empty, or a time such as 2026-01-02T15:04:05Z until which the pause lasts. With
-// the value false nothing is paused. Any other value pauses, too, and a Warning Event says what is wrong.
+// program. Its value is true or empty, or a time such as 2026-01-02T15:04:05Z until which the pause lasts. The
+// value false is like no annotation: it does not exempt an object from the pause of its namespace or controller. Any
+// other value pauses, too, and a Warning Event says what is wrong.
 func PauseAnnotation(program string) string { return program + ".samplecontroller.io/paused" }
 
 // pauseKey returns the annotation that pauses objects, "" if none does.

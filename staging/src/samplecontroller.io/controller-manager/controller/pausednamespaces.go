@@ -57,7 +57,7 @@ type absence struct{ first, last time.Time }
 
 // StartPauses begins to watch the pause annotations of namespaces. Call stop at the end. With Shared.Namespace
 // it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored, and so it is
-// while the API server does not permit to read namespaces.
+// while the API server does not permit to read namespaces, or has not answered within 10 s of the start.
 func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	if s.Program == "" {
 		return func() {}, nil

@@ -26,7 +26,8 @@ func NewPauseMetrics(namespace string, register func(...metrics.StableCollector)
 			"Number of objects that the leader left alone at their last sync because they, their namespace or the controller is paused, by controller. "+
 				"0 on a standby.", []string{"controller"}, nil, metrics.ALPHA, ""),
 		readable: metrics.NewDesc(namespace+"_pause_namespaces_readable",
-			"1 if the pause annotation of namespaces is read, 0 if it is ignored: with --namespace, or while the API server does not permit to list and watch namespaces.",
+			"1 if the pause annotation of namespaces is read, 0 if not: with --namespace, while the API server does not permit to list and watch namespaces, or until it has first listed them. "+
+				"Objects wait for that list for 10 s. After that, the annotation is ignored.",
 			nil, nil, metrics.ALPHA, ""),
 	}
 	register(m)

@@ -107,10 +107,16 @@ func (f *failureStore) explain(key cache.ObjectName, uid types.UID, generation i
 	return ""
 }
 
-// heldBack returns the failure of a write that is not to be tried now.
-func (f *failuresOf) heldBack(w sentWrite, now time.Time) *Failure {
+// heldBack returns the error of a write that is not to be tried now, a [Failure] if it is to be reported.
+func (f *failuresOf) heldBack(w sentWrite, now time.Time) error {
 	known := f.byWrite[w.write]
-	if known == nil || known.failure == nil {
+	switch {
+	case known == nil:
+		return nil
+	case known.ending != nil && now.Before(known.again):
+		known.wanted = true
+		return known.ending
+	case known.failure == nil:
 		return nil
 	}
 	known.wanted, known.current = true, true

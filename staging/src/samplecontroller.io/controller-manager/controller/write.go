@@ -73,12 +73,10 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 		return err
 	}
 	f := r.failures
-	if failure := f.heldBack(w, time.Now()); failure != nil {
-		return failure
-	}
-	if known := f.byWrite[w.write]; known != nil && known.ending != nil && time.Now().Before(known.again) {
-		known.wanted = true
-		return known.ending
+	if !r.builder.resource.dryRun { // a plan has the writes of one call, so each call sends all of them
+		if err := f.heldBack(w, time.Now()); err != nil {
+			return err
+		}
 	}
 	end, err := r.beginDeletion(ctx, w)
 	if err != nil {

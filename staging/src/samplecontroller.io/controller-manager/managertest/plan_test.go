@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/plan"
@@ -194,52 +191,4 @@ func TestPlanFinalizer(t *testing.T) {
 		e.Lead()
 		e.Settle()
 	})
-}
-
-// TestShadow has a shadow, while a user does and undoes the work of the leader.
-func TestShadow(t *testing.T) {
-	p := plannedProgram(false, nil)
-	p.Name = "shadow-manager"
-	Run(t, p, func(t *testing.T, e *Env) {
-		wantGauge := func(want float64) {
-			t.Helper()
-			synctest.Wait()
-			families, err := legacyregistry.DefaultGatherer.Gather()
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum, found := 0.0, false
-			for _, f := range families {
-				for _, m := range f.GetMetric() {
-					if f.GetName() == "shadow_manager_shadow_differences" {
-						sum, found = sum+m.GetGauge().GetValue(), true
-					}
-				}
-			}
-			if !found || sum != want {
-				t.Errorf("%v differences (found: %v), want %v", sum, found, want)
-			}
-		}
-		e.Create(setOf("a"))
-		e.Settle()
-		wantGauge(0)
-		time.Sleep(plan.Lasting - time.Second)
-		wantGauge(0) // the leader may still do it
-		time.Sleep(2 * time.Second)
-		wantGauge(2)
-		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); ok {
-			t.Error("the shadow has created a ConfigMap")
-		}
-		expect(t, "Events", e.Events())
-
-		set, _ := Get[*appsv1.StatefulSet](e, "ns", "a")
-		owner := []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-		meta := metav1.ObjectMeta{Namespace: "ns", Name: "a", OwnerReferences: owner}
-		e.Create(&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"size": "1"}},
-			&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("1")}})
-		e.Settle()
-		wantGauge(0)
-		time.Sleep(2 * plan.Lasting) // the status is not written either
-		wantGauge(1)
-	}, "--shadow")
 }

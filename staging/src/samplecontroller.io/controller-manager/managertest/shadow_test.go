@@ -1,0 +1,131 @@
+// Copyright The sample-controller-manager Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package managertest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/plan"
+	"samplecontroller.io/controller-manager/manager"
+)
+
+// wantDifferences checks which resources have differences in the gauge of a program, and how many.
+func wantDifferences(t *testing.T, p manager.Program, want map[string]float64) {
+	t.Helper()
+	synctest.Wait()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]float64 // nil without the gauge
+	for _, f := range families {
+		if f.GetName() != strings.ReplaceAll(p.Name, "-", "_")+"_shadow_differences" {
+			continue
+		}
+		got = map[string]float64{}
+		for _, m := range f.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "resource" && m.GetGauge().GetValue() != 0 {
+					got[label.GetValue()] += m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	if got == nil || !maps.Equal(got, want) {
+		t.Errorf("got the differences %v, want %v", got, want)
+	}
+}
+
+// TestShadow has a shadow, while a user does and undoes the work of the leader.
+func TestShadow(t *testing.T) {
+	p := plannedProgram(false, nil)
+	p.Name = "shadow-manager"
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(setOf("a"))
+		e.Settle()
+		wantDifferences(t, p, nil)
+		time.Sleep(plan.Lasting - time.Second)
+		wantDifferences(t, p, nil) // the leader may still do it
+		time.Sleep(2 * time.Second)
+		wantDifferences(t, p, map[string]float64{"configmaps": 1, "secrets": 1})
+		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); ok {
+			t.Error("the shadow has created a ConfigMap")
+		}
+		expect(t, "Events", e.Events())
+
+		set, _ := Get[*appsv1.StatefulSet](e, "ns", "a")
+		owner := []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		meta := metav1.ObjectMeta{Namespace: "ns", Name: "a", OwnerReferences: owner}
+		e.Create(&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"size": "1"}},
+			&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("1")}})
+		e.Settle()
+		wantDifferences(t, p, nil)
+		time.Sleep(2 * plan.Lasting) // the status is not written either
+		wantDifferences(t, p, map[string]float64{"statefulsets/status.apps": 1})
+	}, "--shadow")
+}
+
+// noDryRun is the answer of the API server for a webhook with side effects.
+var noDryRun = apierrors.NewBadRequest(`admission webhook "w.example.com" does not support dry run`)
+
+// deniedProgram has a controller that owns a ConfigMap for each StatefulSet. If the ConfigMap is denied, the status
+// says so and the sync succeeds, as with package workload.
+func deniedProgram() manager.Program {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
+		configMaps := controller.Owns[*corev1.ConfigMap](sets)
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			set, ok := r.Object()
+			if !ok {
+				return nil
+			}
+			_, err := configMaps.Ensure(ctx, r, set.Name, func(*corev1.ConfigMap) {})
+			if failure, ok := errors.AsType[*controller.Failure](err); ok {
+				set.Status.Conditions = []appsv1.StatefulSetCondition{{Type: "Denied", Status: "True", Reason: failure.Reason}}
+				err = nil
+			}
+			return errors.Join(err, r.UpdateStatus(ctx, set))
+		})
+	})
+	p.Name = "denied-manager"
+	return p
+}
+
+// TestPlanRepeatsRefusedWrite has a refused write and a conflict in one call, which is then repeated.
+func TestPlanRepeatsRefusedWrite(t *testing.T) {
+	p := deniedProgram()
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		conflicts := 0
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			switch {
+			case write == "create configmaps ns/a":
+				return noDryRun
+			case write == "patch statefulsets/status.apps ns/a" && conflicts == 0:
+				conflicts++
+				Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Annotations["touched"] = "yes" })
+			}
+			return nil
+		})
+		r := planOf(t, e, p)
+		if conflicts != 1 || len(r.Unknown) != 1 || len(r.Errors)+len(r.Changes) > 0 {
+			t.Errorf("got the report %+v after %d conflicts, want one unknown write", r, conflicts)
+		}
+	})
+}

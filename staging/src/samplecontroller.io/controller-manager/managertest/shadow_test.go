@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -104,6 +105,35 @@ func deniedProgram() manager.Program {
 	})
 	p.Name = "denied-manager"
 	return p
+}
+
+// TestShadowWantsRefusedWrites has writes that the API server refuses as dry runs, and syncs between their tries.
+func TestShadowWantsRefusedWrites(t *testing.T) {
+	p := deniedProgram()
+	Run(t, p, func(t *testing.T, e *Env) {
+		refused := []string{"create configmaps ns/a"}
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if slices.Contains(refused, write) {
+				return noDryRun
+			}
+			return nil
+		})
+		e.Create(setOf("a"))
+		time.Sleep(5 * time.Second)
+		Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Annotations["touched"] = "yes" })
+		wantDifferences(t, p, nil) // the leader may still do it
+		time.Sleep(7 * time.Second)
+		wantDifferences(t, p, map[string]float64{"configmaps": 1})
+		Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Annotations["touched"] = "again" })
+		time.Sleep(2 * plan.Lasting)
+		wantDifferences(t, p, map[string]float64{"configmaps": 1})
+
+		set, _ := Get[*appsv1.StatefulSet](e, "ns", "a")
+		owner := []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		e.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", OwnerReferences: owner}})
+		e.Settle()
+		wantDifferences(t, p, nil)
+	}, "--shadow")
 }
 
 // TestPlanRepeatsRefusedWrite has a refused write and a conflict in one call, which is then repeated.

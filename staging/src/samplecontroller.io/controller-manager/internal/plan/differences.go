@@ -64,6 +64,7 @@ func (d *differences) update(id syncID, changes []Change, failed bool, now time.
 	if next == nil {
 		next = map[writeID]*wanted{}
 	}
+	again := Lasting
 	for _, c := range changes {
 		c.Before, c.After = "", ""
 		write := writeID{c.Verb, c.Resource, c.Namespace, c.Name}
@@ -72,7 +73,11 @@ func (d *differences) update(id syncID, changes []Change, failed bool, now time.
 			w = &wanted{Difference: Difference{Since: now}}
 		}
 		w.Change, next[write] = c, w
-		if !w.lasts && now.Sub(w.Since) >= Lasting {
+		switch left := Lasting - now.Sub(w.Since); {
+		case w.lasts:
+		case left > 0:
+			again = min(again, left)
+		default:
 			w.lasts = true
 			d.counts[series{c.Controller, c.Resource}]++
 		}
@@ -87,7 +92,7 @@ func (d *differences) update(id syncID, changes []Change, failed bool, now time.
 		return 0
 	}
 	d.bySync[id] = next
-	return Lasting
+	return again
 }
 
 // Differences returns the total number of differences, and the oldest ones.

@@ -191,6 +191,7 @@ func (s *call) refuse(c Change, answer []byte, status string) {
 	problem := Problem{Controller: c.Controller, For: c.For, Write: c.String(), Message: message}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.refused = append(s.refused, c)
 	if strings.Contains(message, noDryRun) {
 		s.unknown = append(s.unknown, problem)
 	} else {

@@ -102,9 +102,9 @@ func (r *Recorder) IsShadow() bool { return r != nil && r.shadow != nil }
 type call struct {
 	controller, key string
 
-	mutex           sync.Mutex
-	changes         []Change
-	unknown, errors []Problem
+	mutex            sync.Mutex
+	changes, refused []Change // of dry runs that succeeded, and that were refused
+	unknown, errors  []Problem
 }
 
 type callKey struct{}
@@ -126,20 +126,21 @@ func (r *Recorder) Begin(ctx context.Context, controller, queue, key string) (
 func (r *Recorder) end(queue string, s *call, err error) time.Duration {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if err != nil && len(s.unknown)+len(s.errors) == 0 {
+	isOther := err != nil && len(s.refused) == 0
+	if isOther {
 		s.errors = append(s.errors, Problem{Controller: s.controller, For: s.key, Message: err.Error()})
 	}
-	problems := len(s.unknown) + len(s.errors)
 	// A status would describe what the API server answers to the real write. A dry run does not tell.
 	isStatus := Change.isStatus
 	followed := 0
-	if problems > 0 || slices.ContainsFunc(s.changes, func(c Change) bool { return !isStatus(c) }) {
+	if isOther || slices.ContainsFunc(slices.Concat(s.changes, s.refused), func(c Change) bool { return !isStatus(c) }) {
 		all := len(s.changes)
-		s.changes = slices.DeleteFunc(s.changes, isStatus)
+		s.changes, s.refused = slices.DeleteFunc(s.changes, isStatus), slices.DeleteFunc(s.refused, isStatus)
 		followed = all - len(s.changes)
 	}
-	if r.shadow != nil {
-		return r.shadow.update(syncID{s.controller, queue, s.key}, s.changes, problems > 0, time.Now())
+	if r.shadow != nil { // a write is wanted whatever the answer
+		wanted := slices.Concat(s.changes, s.refused)
+		return r.shadow.update(syncID{s.controller, queue, s.key}, wanted, err != nil, time.Now())
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

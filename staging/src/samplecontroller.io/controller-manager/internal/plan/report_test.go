@@ -111,3 +111,13 @@ func TestDifferenceMustLast(t *testing.T) {
 	update(2*Lasting, false, scaled)
 	want("again", 0)
 }
+
+// TestShadowWantsRefusedStatus has a sync whose only write is a status that the API server refuses.
+func TestShadowWantsRefusedStatus(t *testing.T) {
+	r := NewShadow()
+	ctx, end := r.Begin(t.Context(), "foo-controller", "foo-controller", "ns/foo")
+	ctx.Value(callKey{}).(*call).refuse(Change{Verb: "patch", Resource: "foos/status.example.com"}, nil, "400 Bad Request")
+	if again := end(false, errors.New("denied")); again != Lasting || len(r.shadow.bySync) != 1 {
+		t.Errorf("the sync is called again after %v, and the shadow wants %v", again, r.shadow.bySync)
+	}
+}

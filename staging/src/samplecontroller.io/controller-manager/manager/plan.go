@@ -62,8 +62,12 @@ plan is not complete, for example because a webhook does not support dry runs.`,
 			if own.timeout <= 0 {
 				return fmt.Errorf("invalid --timeout %v: must be positive", own.timeout)
 			}
+			if err := complete(o); err != nil { // which reads the configuration file
+				return err
+			}
 			if !cmd.Flags().Changed("as") {
-				own.as = p.account(o, cmd.Flags().Changed("leader-elect-resource-namespace"))
+				const namespace = "leader-elect-resource-namespace"
+				own.as = p.account(o, cmd.Flags().Changed(namespace) || o.File.Sets(namespace))
 			}
 			ctx, err := planLogger(cmd, o)
 			if err != nil {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,6 +77,15 @@ func TestPlanErrors(t *testing.T) {
 		}
 	}))
 	defer server.Close()
+	file := func(namespace string) string {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		content := "apiVersion: config.samplecontroller.io/v1alpha1\nkind: ControllerManagerConfiguration\nflags:\n" +
+			"  kubeconfig: " + kubeconfig(t) + "\n  master: " + server.URL + "\n  leader-elect-resource-namespace: " + namespace
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "--config=" + path
+	}
 	for name, tc := range map[string]struct {
 		args []string
 		want string
@@ -83,6 +94,8 @@ func TestPlanErrors(t *testing.T) {
 		"timeout":       {[]string{"--timeout=0s"}, "invalid --timeout 0s: must be positive"},
 		"impersonation": {[]string{"--kubeconfig=" + kubeconfig(t), "--master=" + server.URL}, `cannot impersonate resource "serviceaccounts" as system:serviceaccount:test-manager:test-manager; get the permission`},
 		"by your own":   {[]string{"--kubeconfig=" + kubeconfig(t), "--master=" + server.URL}, `or plan with your own permissions by --as=""`},
+		"file":          {[]string{file("team")}, `cannot impersonate resource "serviceaccounts" as system:serviceaccount:team:test-manager; get`},
+		"kube-system":   {[]string{file("kube-system")}, `cannot impersonate resource "serviceaccounts" as system:serviceaccount:kube-system:test-manager; get`},
 		"no server":     {[]string{"--kubeconfig=" + kubeconfig(t), "--master=http://127.0.0.1:1"}, "planning as system:serviceaccount:test-manager:test-manager: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,12 +27,9 @@ import (
 // serviceAccountUser begins the user name of a ServiceAccount.
 const serviceAccountUser = "system:serviceaccount:"
 
-// plan calls each enabled controller once for each object, and returns what they would write. It returns an error if
-// nothing could be planned.
+// plan calls each enabled controller once for each object, and returns what they would write. The options must be
+// complete. It returns an error if nothing could be planned.
 func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) (plan.Report, error) {
-	if err := complete(o); err != nil {
-		return plan.Report{}, err
-	}
 	c, err := o.ConfigWithoutServing()
 	if err != nil {
 		return plan.Report{}, err

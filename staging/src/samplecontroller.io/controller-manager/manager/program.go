@@ -131,6 +131,9 @@ func init() {
 			return nil, err
 		}
 		o.Client.Config = config
+		if err := complete(o); err != nil {
+			return nil, err
+		}
 		return p.plan(ctx, o, planOptions{timeout: time.Minute})
 	}
 	testkit.Configure = func(ctx context.Context, program any, config *restclient.Config, args []string) (

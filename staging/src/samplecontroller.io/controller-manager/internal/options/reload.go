@@ -64,6 +64,15 @@ func (o *Options) Complete() error {
 	return nil
 }
 
+// Sets reports whether the file has a value for the named flag. A nil file has none.
+func (f *ConfigFile) Sets(name string) bool {
+	if f == nil {
+		return false
+	}
+	_, ok := f.settings[name]
+	return ok
+}
+
 func (f *ConfigFile) lookup(name string) *pflag.Flag { return f.flags[name] }
 
 // Reload is what came of a new content of the configuration file. It is in effect as a whole, or not at all.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 )
@@ -42,8 +43,12 @@ func (o object) clean(isStatus, created bool) {
 	})
 }
 
-// mask replaces the values of Secrets, as kubectl diff does.
+// mask replaces the values of Secrets, as kubectl diff does, and removes the annotation with a copy of them.
 func mask(before, after object) {
+	for _, o := range []object{before, after} {
+		annotations, _ := o.metadata()["annotations"].(map[string]any)
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+	}
 	for _, field := range []string{"data", "stringData"} {
 		from, _ := before[field].(map[string]any)
 		to, _ := after[field].(map[string]any)

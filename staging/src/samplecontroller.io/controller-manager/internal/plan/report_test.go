@@ -121,3 +121,31 @@ func TestShadowWantsRefusedStatus(t *testing.T) {
 		t.Errorf("the sync is called again after %v, and the shadow wants %v", again, r.shadow.bySync)
 	}
 }
+
+// TestMask masks a Secret that kubectl has applied.
+func TestMask(t *testing.T) {
+	secret := func(value string) object {
+		return object{
+			"metadata": map[string]any{"annotations": map[string]any{
+				"note": "kept", "kubectl.kubernetes.io/last-applied-configuration": `{"data":{"key":"` + value + `"}}`,
+			}},
+			"data": map[string]any{"key": value, "same": "c2VjcmV0"},
+		}
+	}
+	masked := func(value string) object {
+		return object{
+			"metadata": map[string]any{"annotations": map[string]any{"note": "kept"}},
+			"data":     map[string]any{"key": value, "same": "***"},
+		}
+	}
+	before, after := secret("b25l"), secret("dHdv")
+	mask(before, after)
+	if diff := cmp.Diff([]object{masked("*** (before)"), masked("*** (after)")}, []object{before, after}); diff != "" {
+		t.Errorf("masked (-want +got):\n%s", diff)
+	}
+	created := secret("b25l")
+	mask(nil, created)
+	if text := created.yaml(); strings.Contains(text, "b25l") {
+		t.Errorf("a created Secret shows its value:\n%s", text)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -169,6 +170,25 @@ func TestPlanProblems(t *testing.T) {
 		r = refuse(apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("exceeded quota")))
 		if len(r.Errors) != 1 || len(r.Unknown)+len(r.Changes) > 0 || !strings.Contains(r.Errors[0].String(), "exceeded quota") {
 			t.Errorf("got the report %+v, want one error", r)
+		}
+	})
+}
+
+// TestPlanWithoutStatusSubresource has a CRD whose kind has no status subresource.
+func TestPlanWithoutStatusSubresource(t *testing.T) {
+	p := oldProgram(1)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.InstallCRDs("testdata/oldwidgets.yaml")
+		remove := []byte(`[{"op": "remove", "path": "/spec/versions/0/subresources"}]`)
+		_, err := e.user.Resource(crds).Patch(t.Context(), "widgets.old.example.com", types.JSONPatchType, remove, metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Create(widget("ns", "v1"), widget("other", "v1"))
+		r := planOf(t, e, p)
+		if len(r.Errors) != 1 || len(r.Unknown)+len(r.Changes) > 0 || !strings.HasPrefix(r.Errors[0].Write, "patch widgets/status.old.example.com ") {
+			t.Errorf("got the report %+v, want one error about a status", r)
 		}
 	})
 }

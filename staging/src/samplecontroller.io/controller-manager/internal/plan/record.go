@@ -71,10 +71,12 @@ func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	// If the object exists, its kind has no status subresource.
+	isGone := response.StatusCode == http.StatusNotFound && target.Verb != "create" && (before == nil || !change.isStatus())
 	switch code := response.StatusCode; {
 	case code/100 == 2:
 		s.record(change, before, body)
-	case code == http.StatusConflict, code == http.StatusNotFound && target.Verb != "create":
+	case code == http.StatusConflict, isGone:
 		// The cache is stale. The sync is called again.
 	default:
 		s.refuse(change, body, response.Status)

@@ -121,7 +121,7 @@ func (b *Builder[T]) Reconcile(do func(context.Context, *Request[T]) error) (Con
 	if len(b.errs) > 0 {
 		return nil, misuse.New(errors.Join(b.errs...))
 	}
-	opts := []reconcile.Option{reconcile.WithConsistencyStore(b.consistency)}
+	opts := []reconcile.Option{reconcile.WithConsistencyStore(b.consistency), reconcile.WithReset(b.paused.clear)}
 	if b.resource.queue != "" {
 		opts = append(opts, reconcile.WithQueue(b.context.name+"-"+b.resource.queue))
 	}

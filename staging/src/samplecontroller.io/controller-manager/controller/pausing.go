@@ -40,7 +40,7 @@ func (o *pausedObjects) count() int {
 	return len(o.byKey)
 }
 
-// clear forgets all objects, at the begin and at the end of a term.
+// clear forgets all objects. The loop calls it when it begins and ends to work.
 func (o *pausedObjects) clear() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -42,8 +42,6 @@ func (c *built[T]) RunningSources() int { return int(c.feeding.Load()) }
 func (c *built[T]) Run(ctx context.Context) error {
 	c.builder.confirmations.begin()
 	c.builder.failures.begin()
-	c.builder.paused.clear()
-	defer c.builder.paused.clear()
 	defer c.builder.failures.begin() // for explanations
 	if c.builder.context.DryRun() {
 		return c.Loop.Run(ctx) // without the sources, which may take from other systems

@@ -241,3 +241,23 @@ func TestPausedObjectsAreCounted(t *testing.T) {
 		expectGauges(t, "resumed", 1, 0)
 	})
 }
+
+// TestPausedObjectsGoWithTheirAPI deletes a CRD, and with it a paused object whose deletion the loop does not see.
+func TestPausedObjectsGoWithTheirAPI(t *testing.T) {
+	Run(t, failureProgram(), func(t *testing.T, e *Env) {
+		e.InstallCRDs("testdata/widgets.yaml")
+		w := widget("ns", "v1")
+		setPause(w, "true")
+		e.Create(w)
+		e.Settle()
+		expectGauges(t, "paused", 1, 1)
+		if err := e.user.Resource(crds).Delete(t.Context(), "widgets.test.example.com", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		sleep(15 * time.Minute) // the watch ends
+		expectGauges(t, "not served", 1, 0)
+		e.InstallCRDs("testdata/widgets.yaml")
+		sleep(time.Minute)
+		expectGauges(t, "served again", 1, 0)
+	})
+}

@@ -26,7 +26,7 @@ import (
 )
 
 // wantDifferences checks which resources have differences in the gauge of a program, and how many.
-func wantDifferences(t *testing.T, p manager.Program, want map[string]float64) {
+func wantDifferences(t *testing.T, program string, want map[string]float64) {
 	t.Helper()
 	synctest.Wait()
 	families, err := legacyregistry.DefaultGatherer.Gather()
@@ -35,7 +35,7 @@ func wantDifferences(t *testing.T, p manager.Program, want map[string]float64) {
 	}
 	var got map[string]float64 // nil without the gauge
 	for _, f := range families {
-		if f.GetName() != strings.ReplaceAll(p.Name, "-", "_")+"_shadow_differences" {
+		if f.GetName() != strings.ReplaceAll(program, "-", "_")+"_shadow_differences" {
 			continue
 		}
 		got = map[string]float64{}
@@ -59,11 +59,11 @@ func TestShadow(t *testing.T) {
 	Run(t, p, func(t *testing.T, e *Env) {
 		e.Create(setOf("a"))
 		e.Settle()
-		wantDifferences(t, p, nil)
+		wantDifferences(t, p.Name, nil)
 		time.Sleep(plan.Lasting - time.Second)
-		wantDifferences(t, p, nil) // the leader may still do it
+		wantDifferences(t, p.Name, nil) // the leader may still do it
 		time.Sleep(2 * time.Second)
-		wantDifferences(t, p, map[string]float64{"configmaps": 1, "secrets": 1})
+		wantDifferences(t, p.Name, map[string]float64{"configmaps": 1, "secrets": 1})
 		if _, ok := Get[*corev1.ConfigMap](e, "ns", "a"); ok {
 			t.Error("the shadow has created a ConfigMap")
 		}
@@ -75,9 +75,9 @@ func TestShadow(t *testing.T) {
 		e.Create(&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"size": "1"}},
 			&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("1")}})
 		e.Settle()
-		wantDifferences(t, p, nil)
+		wantDifferences(t, p.Name, nil)
 		time.Sleep(2 * plan.Lasting) // the status is not written either
-		wantDifferences(t, p, map[string]float64{"statefulsets/status.apps": 1})
+		wantDifferences(t, p.Name, map[string]float64{"statefulsets/status.apps": 1})
 	}, "--shadow")
 }
 
@@ -121,18 +121,18 @@ func TestShadowWantsRefusedWrites(t *testing.T) {
 		e.Create(setOf("a"))
 		time.Sleep(5 * time.Second)
 		Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Annotations["touched"] = "yes" })
-		wantDifferences(t, p, nil) // the leader may still do it
+		wantDifferences(t, p.Name, nil) // the leader may still do it
 		time.Sleep(7 * time.Second)
-		wantDifferences(t, p, map[string]float64{"configmaps": 1})
+		wantDifferences(t, p.Name, map[string]float64{"configmaps": 1})
 		Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Annotations["touched"] = "again" })
 		time.Sleep(2 * plan.Lasting)
-		wantDifferences(t, p, map[string]float64{"configmaps": 1})
+		wantDifferences(t, p.Name, map[string]float64{"configmaps": 1})
 
 		set, _ := Get[*appsv1.StatefulSet](e, "ns", "a")
 		owner := []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 		e.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", OwnerReferences: owner}})
 		e.Settle()
-		wantDifferences(t, p, nil)
+		wantDifferences(t, p.Name, nil)
 	}, "--shadow")
 }
 
@@ -157,5 +157,17 @@ func TestPlanRepeatsRefusedWrite(t *testing.T) {
 		if conflicts != 1 || len(r.Unknown) != 1 || len(r.Errors)+len(r.Changes) > 0 {
 			t.Errorf("got the report %+v after %d conflicts, want one unknown write", r, conflicts)
 		}
+	})
+}
+
+// TestDifferencesEndWithTheController switches one of two controllers of a shadow off.
+func TestDifferencesEndWithTheController(t *testing.T) {
+	configured(t, "{controllers: [a-controller, b-controller], shadow: true}", func(t *testing.T, e *Env, write func(string)) {
+		e.Create(configMapOf("live", "one"))
+		time.Sleep(plan.Lasting + time.Second)
+		wantDifferences(t, "test", map[string]float64{"configmaps": 2})
+		write("{controllers: b-controller, shadow: true}")
+		time.Sleep(2 * time.Second)
+		wantDifferences(t, "test", map[string]float64{"configmaps": 1})
 	})
 }

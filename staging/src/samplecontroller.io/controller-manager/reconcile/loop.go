@@ -43,6 +43,7 @@ type Loop struct {
 	store     *ConsistencyStore
 	tracer    trace.Tracer // nil: no spans
 	planner   Planner      // nil: writes are real
+	resets    []func()
 	tracker   *tracker
 
 	mutex   sync.Mutex
@@ -125,6 +126,10 @@ func (l *Loop) Run(ctx context.Context) error {
 // work syncs keys until ctx ends.
 func (l *Loop) work(ctx context.Context) error {
 	defer l.tracker.pause(nil) // forget the keys of this queue, even if the next run begins at once
+	for _, reset := range l.resets {
+		reset()
+		defer reset()
+	}
 	order, rateLimiter := ordering.New(), newRateLimiter()
 	queue := newQueue(l.queue, rateLimiter, order)
 	defer zeroGauges(l.queue)

@@ -25,11 +25,16 @@ type Planner interface {
 	// to be repeated; 0 means not because of its writes.
 	Begin(ctx context.Context, controller, queue, key string) (
 		recorded context.Context, end func(again bool, err error) time.Duration)
+	// Forget forgets the writes of all keys of a queue. It is called when its loop begins and ends to work.
+	Forget(controller, queue string)
 }
 
 // WithPlanner makes a loop record the writes of each sync. Its clients must send only dry runs.
 func WithPlanner(planner Planner) Option {
-	return func(l *Loop) { l.planner = planner }
+	return func(l *Loop) {
+		l.planner = planner
+		l.resets = append(l.resets, func() { planner.Forget(l.name, l.queue) })
+	}
 }
 
 // plan returns the context of a sync, and a function that ends its record and returns its requeueAfter.

@@ -23,6 +23,8 @@ type onceRecorder struct {
 	ends  []string
 }
 
+func (r *onceRecorder) Forget(string, string) {}
+
 func (r *onceRecorder) Begin(ctx context.Context, _, _, key string) (context.Context, func(bool, error) time.Duration) {
 	return ctx, func(again bool, err error) time.Duration {
 		r.mutex.Lock()

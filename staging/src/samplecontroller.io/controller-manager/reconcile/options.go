@@ -45,6 +45,12 @@ func WithSources(sources Sources) Option {
 	return func(l *Loop) { l.sources = sources }
 }
 
+// WithReset makes the loop call reset before its first sync and after its last one, each time that it starts: see
+// [WithSources]. While it does not work, it does not see which objects are deleted.
+func WithReset(reset func()) Option {
+	return func(l *Loop) { l.resets = append(l.resets, reset) }
+}
+
 // WithConsistencyStore delays the sync of a key while another loop with this store syncs the key,
 // and while a cache has not reached the versions that the store remembers for the key. The key is
 // then postponed as after [ErrStale].

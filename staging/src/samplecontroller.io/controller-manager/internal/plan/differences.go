@@ -95,6 +95,28 @@ func (d *differences) update(id syncID, changes []Change, failed bool, now time.
 	return again
 }
 
+// Forget forgets what the syncs of a queue want, because its loop does not see while it does not work which objects are
+// deleted.
+func (r *Recorder) Forget(controller, queue string) {
+	if !r.IsShadow() {
+		return
+	}
+	d := r.shadow
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for id, writes := range d.bySync {
+		if id.controller != controller || id.queue != queue {
+			continue
+		}
+		for _, w := range writes {
+			if w.lasts {
+				d.counts[series{w.Controller, w.Resource}]--
+			}
+		}
+		delete(d.bySync, id)
+	}
+}
+
 // Differences returns the total number of differences, and the oldest ones.
 func (r *Recorder) Differences(limit int) (total int, oldest []Difference) {
 	if !r.IsShadow() {

@@ -58,6 +58,7 @@ type Builder[T Object] struct {
 	onDeletion  bool
 	explain     func(*Request[T]) Explanation
 	pace        *reconcile.Pace
+	interval    func() time.Duration // of the leader's pace
 	changeOf    func(before, after T) Change
 	errs        []error
 	finished    bool             // Reconcile was called
@@ -179,6 +180,7 @@ func (b *Builder[T]) PacedLive(interval *LiveDuration, changeOf func(before, aft
 func unpaced() time.Duration { return 0 }
 
 func (b *Builder[T]) paceOf(interval func() time.Duration) *reconcile.Pace {
+	b.interval = interval
 	if b.context.DryRun() {
 		interval = unpaced // nothing is written, so nothing can follow
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"samplecontroller.io/controller-manager/internal/plan"
 	"samplecontroller.io/controller-manager/internal/writes"
 	"samplecontroller.io/controller-manager/reconcile"
 )
@@ -237,7 +238,9 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		r.requeueAfter(wait)
 		return nil
 	}
-	err = b.pace.Write(r.key, uid, change, func() error { return r.patchOwn(ctx, wanted, "status") })
+	err = b.pace.Write(r.key, uid, change, func() error {
+		return r.patchOwn(plan.Delayed(ctx, b.interval()), wanted, "status")
+	})
 	if err == nil {
 		transport.Served(ctx, resource)
 		if resumed {

@@ -160,6 +160,27 @@ func TestPlanRepeatsRefusedWrite(t *testing.T) {
 	})
 }
 
+// TestShadowAllowsForThePaceOfTheLeader wants to write a status that the leader may delay by 20 s.
+func TestShadowAllowsForThePaceOfTheLeader(t *testing.T) {
+	const interval = 20 * time.Second
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
+		sets.Paced(interval, nil)
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			set, _ := r.Object()
+			set.Status.Replicas = 7
+			return r.UpdateStatus(ctx, set)
+		})
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(setOf("a"))
+		time.Sleep(interval + plan.Lasting - time.Second)
+		wantDifferences(t, p.Name, nil)
+		time.Sleep(2 * time.Second)
+		wantDifferences(t, p.Name, map[string]float64{"statefulsets/status.apps": 1})
+	}, "--shadow")
+}
+
 // TestDifferencesEndWithTheController switches one of two controllers of a shadow off.
 func TestDifferencesEndWithTheController(t *testing.T) {
 	configured(t, "{controllers: [a-controller, b-controller], shadow: true}", func(t *testing.T, e *Env, write func(string)) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Lasting is how long a shadow must want a write before it counts as a difference: the leader needs time for its own,
-// and the caches to see it.
+// and the caches to see it. The delay of [Delayed] is added.
 const Lasting = 10 * time.Second
 
 // Difference is a write that a shadow still wants after [Lasting], so that the leader does not make it.
@@ -73,7 +73,7 @@ func (d *differences) update(id syncID, changes []Change, failed bool, now time.
 			w = &wanted{Difference: Difference{Since: now}}
 		}
 		w.Change, next[write] = c, w
-		switch left := Lasting - now.Sub(w.Since); {
+		switch left := c.delay + Lasting - now.Sub(w.Since); {
 		case w.lasts:
 		case left > 0:
 			again = min(again, left)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -53,6 +54,7 @@ func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	change := Change{Controller: s.controller, For: s.key, Verb: target.Verb, Resource: target.Resource,
 		Namespace: target.Namespace, Name: target.Name}
+	change.delay, _ = request.Context().Value(delayKey{}).(time.Duration)
 	if change.Verb == "create" {
 		change.Name = nameIn(request)
 	}

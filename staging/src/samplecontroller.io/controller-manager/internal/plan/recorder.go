@@ -37,6 +37,8 @@ type Change struct {
 	// Before and After are the object as YAML, empty if there is none. They lack what the API server sets.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
+
+	delay time.Duration // see Delayed
 }
 
 // ObjectName returns namespace and name of the object.
@@ -159,6 +161,13 @@ func Finalize(ctx context.Context, c Change) {
 		defer s.mutex.Unlock()
 		s.changes = append(s.changes, c)
 	}
+}
+
+type delayKey struct{}
+
+// Delayed returns the context of a write that the leader may delay by at most d, so that a shadow waits longer for it.
+func Delayed(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, delayKey{}, d)
 }
 
 // Fail adds an error of the plan.

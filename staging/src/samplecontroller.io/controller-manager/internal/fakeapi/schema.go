@@ -151,9 +151,11 @@ func (s *Server) define(o *unstructured.Unstructured) error {
 		}
 		s.serveAs(k.GroupVersion().WithResource(crd.Spec.Names.Plural), k)
 	}
-	return unstructured.SetNestedSlice(o.Object, []any{
+	// Watches may read the status of the old CRD, which o shares.
+	o.Object["status"] = map[string]any{"conditions": []any{
 		map[string]any{"type": "NamesAccepted", "status": "True"}, map[string]any{"type": "Established", "status": "True"},
-	}, "status", "conditions")
+	}}
+	return nil
 }
 
 // undefine no longer serves the kind of a CRD, and forgets its objects.

@@ -50,7 +50,9 @@ With --kubeconfig, the requests are sent as the program's ServiceAccount, by
 impersonation, so that its permissions and policies apply: see --as.
 
 The exit code is 0 if nothing would change, 2 if something would, and 1 if the
-plan is not complete, for example because a webhook does not support dry runs.`,
+plan is not complete, for example because a webhook does not support dry runs.
+Paused objects, and controllers without a queue of objects, are listed as not
+planned, and do not count.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if printVersion(cmd, p.Name) {

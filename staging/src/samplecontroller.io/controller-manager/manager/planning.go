@@ -69,6 +69,9 @@ func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) 
 	})
 	report := recorder.Report()
 	report.Account = own.as
+	for _, name := range c.Enabled {
+		report.PausedObjects += shared.PausesOf(name).Objects
+	}
 	return report, err
 }
 

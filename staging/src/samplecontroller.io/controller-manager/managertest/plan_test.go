@@ -193,6 +193,22 @@ func TestPlanWithoutStatusSubresource(t *testing.T) {
 	})
 }
 
+// TestPlanCountsPausedObjects pauses one of two objects.
+func TestPlanCountsPausedObjects(t *testing.T) {
+	p := plannedProgram(false, nil)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		a := setOf("a")
+		a.Annotations["test.samplecontroller.io/paused"] = "true"
+		e.Create(a, setOf("b"))
+		r := planOf(t, e, p)
+		wantReport(t, r, 1, "create configmaps ns/b", "create secrets ns/b")
+		if r.PausedObjects != 1 {
+			t.Errorf("%d paused objects, want 1", r.PausedObjects)
+		}
+	})
+}
+
 // TestPlanFinalizer plans an object without the finalizer, and one in deletion that has it.
 func TestPlanFinalizer(t *testing.T) {
 	cleanUps := 0

@@ -25,6 +25,8 @@ type Report struct {
 	FollowingStatuses int `json:"followingStatuses"`
 	// NotPlanned are the controllers that cannot be planned.
 	NotPlanned []string `json:"notPlanned"`
+	// PausedObjects is the number of objects that are not planned because they are paused.
+	PausedObjects int `json:"pausedObjects"`
 	// Unknown are the writes that a webhook refuses as dry runs. Errors are all others that fail, and all else
 	// that keeps the plan from being complete.
 	Unknown []Problem `json:"unknown"`
@@ -63,6 +65,9 @@ func (r *Report) WriteText(w io.Writer, colored bool) error {
 	}
 	for _, name := range r.NotPlanned {
 		fmt.Fprintf(&text, "Not planned: %s, which has no queue of objects.\n", name)
+	}
+	if r.PausedObjects > 0 {
+		fmt.Fprintf(&text, "Not planned: %s.\n", count(r.PausedObjects, "paused object"))
 	}
 	for _, p := range r.Unknown {
 		fmt.Fprintf(&text, "Unknown: %s\n", oneLine(p.String()))

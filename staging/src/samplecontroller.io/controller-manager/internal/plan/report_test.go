@@ -25,9 +25,9 @@ func TestText(t *testing.T) {
 			Controller: "vault-controller", For: "ns/a", Verb: VerbFinalize, Resource: "vaults.example.com", Namespace: "ns",
 			Name: "a", Finalizer: "example.com/vault",
 		}},
-		NotPlanned: []string{"own-controller"},
-		Unknown:    []Problem{{"foo-controller", "ns/foo", "create deployments.apps ns/b", "webhook \"w\" does not\nsupport dry run"}},
-		Errors:     []Problem{{Controller: "bar-controller", Message: "no API serves bars"}},
+		NotPlanned: []string{"own-controller"}, PausedObjects: 2,
+		Unknown: []Problem{{"foo-controller", "ns/foo", "create deployments.apps ns/b", "webhook \"w\" does not\nsupport dry run"}},
+		Errors:  []Problem{{Controller: "bar-controller", Message: "no API serves bars"}},
 	}
 	const want = `patch deployments.apps ns/web by foo-controller for ns/foo
 --- deployments.apps ns/web
@@ -41,6 +41,7 @@ func TestText(t *testing.T) {
 finalize vaults.example.com ns/a by vault-controller for ns/a: would run the finalizer example.com/vault
 
 Not planned: own-controller, which has no queue of objects.
+Not planned: 2 paused objects.
 Unknown: foo-controller for ns/foo: create deployments.apps ns/b: webhook "w" does not support dry run
 Error: bar-controller: no API serves bars
 Planned as jane.
@@ -65,6 +66,7 @@ func TestJSON(t *testing.T) {
   "changes": [],
   "followingStatuses": 0,
   "notPlanned": [],
+  "pausedObjects": 0,
   "unknown": [],
   "errors": []
 }

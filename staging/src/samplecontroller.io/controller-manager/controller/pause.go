@@ -220,8 +220,23 @@ func (p Pauses) String() string {
 // pausable is what can be paused: the objects of one kind of a controller.
 type pausable interface {
 	pausedObjects() int
+	// isPrimary reports whether no other controller owns the conditions of the objects: see [Secondary].
+	isPrimary() bool
 	// enqueue enqueues the objects of a namespace; empty means all.
 	enqueue(namespace, trigger string)
+}
+
+// PausedObjects returns how many objects all controllers left alone at their last sync. An object of several
+// controllers counts once.
+func (s *Shared) PausedObjects() (count int) {
+	for _, name := range s.pausableNames() {
+		for _, p := range s.pausableBy(name) {
+			if p.isPrimary() {
+				count += p.pausedObjects()
+			}
+		}
+	}
+	return count
 }
 
 // mayPause adds what of a controller can be paused.

@@ -73,6 +73,8 @@ type pausableKind[T Object] struct {
 
 func (k pausableKind[T]) pausedObjects() int { return k.builder.paused.count() }
 
+func (k pausableKind[T]) isPrimary() bool { return !k.builder.resource.secondary }
+
 func (k pausableKind[T]) enqueue(namespace, trigger string) {
 	indexer := k.builder.resource.informer.GetIndexer()
 	keys := indexer.ListKeys()

@@ -68,10 +68,7 @@ func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) 
 		return planOnce(ctx, shared.Informers, controllers, recorder)
 	})
 	report := recorder.Report()
-	report.Account = own.as
-	for _, name := range c.Enabled {
-		report.PausedObjects += shared.PausesOf(name).Objects
-	}
+	report.Account, report.PausedObjects = own.as, shared.PausedObjects()
 	return report, err
 }
 

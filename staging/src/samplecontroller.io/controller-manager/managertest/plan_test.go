@@ -193,9 +193,14 @@ func TestPlanWithoutStatusSubresource(t *testing.T) {
 	})
 }
 
-// TestPlanCountsPausedObjects pauses one of two objects.
+// TestPlanCountsPausedObjects pauses one of two objects, which two controllers reconcile.
 func TestPlanCountsPausedObjects(t *testing.T) {
 	p := plannedProgram(false, nil)
+	p.Controllers = append(p.Controllers, controller.Descriptor{Name: "second-controller", Workers: 1,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			sets := controller.For[*appsv1.StatefulSet](c, controller.Secondary())
+			return sets.Reconcile(func(context.Context, *controller.Request[*appsv1.StatefulSet]) error { return nil })
+		}})
 	Run(t, p, func(t *testing.T, e *Env) {
 		e.LoseLead()
 		a := setOf("a")

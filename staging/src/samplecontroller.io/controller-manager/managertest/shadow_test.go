@@ -136,6 +136,29 @@ func TestShadowWantsRefusedWrites(t *testing.T) {
 	}, "--shadow")
 }
 
+// TestShadowOfDeniedWrite has a quota that denies a write to the leader and to the shadow. They agree if the status says
+// so.
+func TestShadowOfDeniedWrite(t *testing.T) {
+	p := deniedProgram()
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.BeforeWrite(func(write string, _ *http.Request) error {
+			if write == "create configmaps ns/a" {
+				return apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("exceeded quota"))
+			}
+			return nil
+		})
+		set := setOf("a")
+		denied := appsv1.StatefulSetCondition{Type: "Denied", Status: "True", Reason: controller.ReasonWriteDenied}
+		set.Status.Conditions = []appsv1.StatefulSetCondition{denied}
+		e.Create(set)
+		time.Sleep(5 * plan.Lasting)
+		wantDifferences(t, p.Name, nil)
+		Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Status.Conditions = nil })
+		time.Sleep(5 * plan.Lasting)
+		wantDifferences(t, p.Name, map[string]float64{"statefulsets/status.apps": 1})
+	}, "--shadow")
+}
+
 // TestPlanRepeatsRefusedWrite has a refused write and a conflict in one call, which is then repeated.
 func TestPlanRepeatsRefusedWrite(t *testing.T) {
 	p := deniedProgram()

@@ -197,7 +197,7 @@ func (s *call) refuse(c Change, answer []byte, status string) {
 	defer s.mutex.Unlock()
 	s.refused = append(s.refused, c)
 	if strings.Contains(message, noDryRun) {
-		s.unknown = append(s.unknown, problem)
+		s.unknown, s.unsupported = append(s.unknown, problem), append(s.unsupported, c)
 	} else {
 		s.errors = append(s.errors, problem)
 	}

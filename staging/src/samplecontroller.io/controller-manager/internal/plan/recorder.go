@@ -104,9 +104,11 @@ func (r *Recorder) IsShadow() bool { return r != nil && r.shadow != nil }
 type call struct {
 	controller, key string
 
-	mutex            sync.Mutex
-	changes, refused []Change // of dry runs that succeeded, and that were refused
-	unknown, errors  []Problem
+	mutex           sync.Mutex
+	changes         []Change // of dry runs that succeeded
+	refused         []Change // of all others
+	unsupported     []Change // of those that a webhook refused because they were dry runs
+	unknown, errors []Problem
 }
 
 type callKey struct{}
@@ -132,16 +134,20 @@ func (r *Recorder) end(queue string, s *call, err error) time.Duration {
 	if isOther {
 		s.errors = append(s.errors, Problem{Controller: s.controller, For: s.key, Message: err.Error()})
 	}
+	others := s.refused
+	if r.shadow != nil {
+		others = s.unsupported // the others are refused to the leader, too, which the status then says
+	}
 	// A status would describe what the API server answers to the real write. A dry run does not tell.
 	isStatus := Change.isStatus
 	followed := 0
-	if isOther || slices.ContainsFunc(slices.Concat(s.changes, s.refused), func(c Change) bool { return !isStatus(c) }) {
+	if isOther || slices.ContainsFunc(slices.Concat(s.changes, others), func(c Change) bool { return !isStatus(c) }) {
 		all := len(s.changes)
-		s.changes, s.refused = slices.DeleteFunc(s.changes, isStatus), slices.DeleteFunc(s.refused, isStatus)
+		s.changes, others = slices.DeleteFunc(s.changes, isStatus), slices.DeleteFunc(others, isStatus)
 		followed = all - len(s.changes)
 	}
-	if r.shadow != nil { // a write is wanted whatever the answer
-		wanted := slices.Concat(s.changes, s.refused)
+	if r.shadow != nil {
+		wanted := slices.Concat(s.changes, others)
 		return r.shadow.update(syncID{s.controller, queue, s.key}, wanted, err != nil, time.Now())
 	}
 	r.mutex.Lock()

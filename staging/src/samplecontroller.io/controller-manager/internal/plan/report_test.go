@@ -114,13 +114,16 @@ func TestDifferenceMustLast(t *testing.T) {
 	want("again", 0)
 }
 
-// TestShadowWantsRefusedStatus has a sync whose only write is a status that the API server refuses.
+// TestShadowWantsRefusedStatus has a sync whose only write is a status that the API server refuses: because it is a dry
+// run, or to the leader, too.
 func TestShadowWantsRefusedStatus(t *testing.T) {
-	r := NewShadow()
-	ctx, end := r.Begin(t.Context(), "foo-controller", "foo-controller", "ns/foo")
-	ctx.Value(callKey{}).(*call).refuse(Change{Verb: "patch", Resource: "foos/status.example.com"}, nil, "400 Bad Request")
-	if again := end(false, errors.New("denied")); again != Lasting || len(r.shadow.bySync) != 1 {
-		t.Errorf("the sync is called again after %v, and the shadow wants %v", again, r.shadow.bySync)
+	for status, want := range map[string]time.Duration{"400 webhook w " + noDryRun: Lasting, "403 Forbidden": 0} {
+		r := NewShadow()
+		ctx, end := r.Begin(t.Context(), "foo-controller", "foo-controller", "ns/foo")
+		ctx.Value(callKey{}).(*call).refuse(Change{Verb: "patch", Resource: "foos/status.example.com"}, nil, status)
+		if again := end(false, errors.New("denied")); again != want || (len(r.shadow.bySync) == 1) != (want > 0) {
+			t.Errorf("%s: the sync is called again after %v, and the shadow wants %v", status, again, r.shadow.bySync)
+		}
 	}
 }
 

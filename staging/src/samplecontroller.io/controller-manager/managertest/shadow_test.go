@@ -136,8 +136,8 @@ func TestShadowWantsRefusedWrites(t *testing.T) {
 	}, "--shadow")
 }
 
-// TestShadowOfDeniedWrite has a quota that denies a write to the leader and to the shadow. They agree if the status says
-// so.
+// TestShadowOfDeniedWrite has a quota that denies a write to the leader and to the shadow. They agree if the
+// status says so.
 func TestShadowOfDeniedWrite(t *testing.T) {
 	p := deniedProgram()
 	Run(t, p, func(t *testing.T, e *Env) {

@@ -22,7 +22,8 @@ import (
 )
 
 // ReasonDeletionsStopped is the reason of a [Failure]: the controller wants to delete more objects within a minute than
-// --max-deletions-per-minute allows, and deletes nothing until an operator lets it. See [Shared.AllowDeletions].
+// --max-deletions-per-minute allows. It deletes nothing until no object needs a deletion any more, or an operator lets
+// it go on: see [Shared.AllowDeletions].
 const ReasonDeletionsStopped = "DeletionsStopped"
 
 const (

@@ -74,7 +74,7 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 		"If true, each controller writes with the credentials of its own ServiceAccount, named <program's ServiceAccount>-<controller>, in the same namespace. The ServiceAccounts must already exist. Reads, Events and the Lease use the program's own credentials.")
 	fs.DurationVar(&o.SyncTimeout, "sync-timeout", o.SyncTimeout, "How long the sync of one object may take before it is canceled and retried with backoff.")
 	fs.Var(o.MaxDeletionsPerMinute, "max-deletions-per-minute",
-		"How many objects each controller may delete within a minute. A controller that wants to delete more deletes nothing until an operator lets it, by a PUT of /debug/deletions/<controller>. Everything else goes on. 0 means no limit.")
+		"How many objects each controller may delete within a minute. A controller that wants to delete more deletes nothing until no object needs that any more, or an operator lets it go on by a PUT of /debug/deletions/<controller>. Everything else goes on. 0 means no limit.")
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
 		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
 	fs.BoolVar(&o.Shadow, "shadow", o.Shadow,

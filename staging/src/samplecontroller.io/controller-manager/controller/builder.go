@@ -238,6 +238,38 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 	return r.after, err
 }
 
+// outcome returns the error for the loop, and reports the errors that users can do something about.
+func (b *Builder[T]) outcome(r *Request[T], err error) error {
+	r.requeueAfter(r.failures.due())
+	if err == nil {
+		b.reported.Remove(r.key)
+		return nil
+	}
+	p := partsOf(err)
+	isNew := b.report(r, p)
+	switch {
+	case p.external != nil && p.other: // which must not wait for as long as the external system
+		return reconcile.RetryAfter(err, sooner(min(p.external.again, soonRetry), r.failures.due()))
+	case p.external != nil:
+		err = reconcile.RetryAfter(err, sooner(p.external.again, r.failures.due()))
+		if !isNew {
+			err = reconcile.Logged(err)
+		}
+		return err
+	case p.other:
+		return err
+	case p.ending && r.key.Namespace == "":
+		r.requeueAfter(lastRetry) // nothing enqueues the object when the namespace is created again
+	}
+	for _, e := range p.users {
+		r.requeueAfter(e.again)
+	}
+	if p.failure {
+		return reconcile.Logged(reconcile.RetryAfter(err, r.after))
+	}
+	return nil
+}
+
 // report is the reason and text of an Event about an error.
 type report struct{ reason, text string }
 

@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
-	"samplecontroller.io/controller-manager/reconcile"
 )
 
 // forgetAfter is how long after a try was due the next failure counts as the first. It exceeds the delay
@@ -269,36 +268,4 @@ func (b *Builder[T]) writeFailure(ctx context.Context, r *Request[T], err error)
 		return nil
 	}
 	return r.UpdateStatus(ctx, object)
-}
-
-// outcome returns the error for the loop, and reports the errors that users can do something about.
-func (b *Builder[T]) outcome(r *Request[T], err error) error {
-	r.requeueAfter(r.failures.due())
-	if err == nil {
-		b.reported.Remove(r.key)
-		return nil
-	}
-	p := partsOf(err)
-	isNew := b.report(r, p)
-	switch {
-	case p.external != nil && p.other: // which must not wait for as long as the external system
-		return reconcile.RetryAfter(err, sooner(min(p.external.again, soonRetry), r.failures.due()))
-	case p.external != nil:
-		err = reconcile.RetryAfter(err, sooner(p.external.again, r.failures.due()))
-		if !isNew {
-			err = reconcile.Logged(err)
-		}
-		return err
-	case p.other:
-		return err
-	case p.ending && r.key.Namespace == "":
-		r.requeueAfter(lastRetry) // nothing enqueues the object when the namespace is created again
-	}
-	for _, e := range p.users {
-		r.requeueAfter(e.again)
-	}
-	if p.failure {
-		return reconcile.Logged(reconcile.RetryAfter(err, r.after))
-	}
-	return nil
 }

@@ -47,6 +47,9 @@ func runPlan(t *testing.T, wantCode int) planned {
 	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != wantCode {
 		t.Fatalf("plan ended with %d, want %d: %v\n%.3000s\n%.3000s", code, wantCode, err, stdout, stderr)
 	}
+	if stderr != "" {
+		t.Errorf("plan logs without -v:\n%.3000s", stderr)
+	}
 	if p.Account != framework.DaemonUser || len(p.Unknown)+len(p.Errors) > 0 {
 		t.Errorf("planned as %s, unknown %v, errors %v", p.Account, p.Unknown, p.Errors)
 	}

@@ -117,6 +117,7 @@ func (p Program) account(o *options.Options, namespaceIsSet bool) string {
 // planLogger returns a context without a log, unless -v asks for one: the plan reports errors itself.
 func planLogger(cmd *cobra.Command, o *options.Options) (context.Context, error) {
 	if o.Logs.Verbosity == 0 {
+		klog.EnableContextualLogging(true) // package cli disables it, and klog then ignores the logger of a context
 		return klog.NewContext(cmd.Context(), logr.Discard()), nil
 	}
 	return cmd.Context(), logs.Apply(cmd.Context(), o.Logs, o.FeatureGates)

@@ -239,7 +239,10 @@ func (e *Env) createNamespace(name string) {
 	o.SetName(name)
 	_, err := e.user.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(e.t.Context(), o,
 		metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	switch {
+	case err == nil:
+		e.wait() // so that the program knows it before its objects, which would wait for it
+	case !apierrors.IsAlreadyExists(err):
 		e.t.Fatalf("creating namespace %s: %v", name, err)
 	}
 }

@@ -36,7 +36,7 @@ type liveConfig struct {
 	paused  map[string]time.Time   // the controllers that were paused at the last change
 }
 
-// follow applies changes until ctx ends. apply puts the settings into effect, some of which have changed.
+// follow reads the file until ctx ends. It calls apply with the flags that have changed.
 func (l *liveConfig) follow(ctx context.Context, apply func(changed ...*pflag.Flag)) {
 	logger := klog.FromContext(ctx)
 	ticker := time.NewTicker(configInterval)
@@ -84,7 +84,7 @@ func (l *liveConfig) problem() string {
 	return ""
 }
 
-// apply puts the settings that can change into effect. Some have changed.
+// apply puts the settings that can change into effect. changed are the flags that the file has changed.
 func (p parts) apply(super *supervisor.Supervisor, changed ...*pflag.Flag) {
 	enabled, err := p.config.Controllers.Enabled(p.config.Generic.Selection.Get())
 	if err != nil {

@@ -194,7 +194,8 @@ func TestFinalizerOfControllerThatIsSwitchedOff(t *testing.T) {
 	})
 }
 
-// TestWorkersChangeWhileProgramRuns has a controller with two loops, one of which syncs one key at a time.
+// TestWorkersChangeWhileProgramRuns has a controller with two loops: one follows the flag, one always has one
+// worker.
 func TestWorkersChangeWhileProgramRuns(t *testing.T) {
 	var flagged, serial *reconcile.Loop
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {

@@ -28,6 +28,7 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/cache"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"samplecontroller.io/controller-manager/controller"
@@ -43,6 +44,17 @@ func TestMain(m *testing.M) {
 	// Tests run several commands in one process, which can set up logging only once.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
+}
+
+// resetLog lets the next command set up logging again, after a test that sets a logger.
+func resetLog(t testing.TB) {
+	t.Helper()
+	t.Cleanup(func() {
+		klog.ClearLogger()
+		if err := logsapi.ResetForTest(nil); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // history records what happens, in order.

@@ -25,7 +25,7 @@ type places struct {
 func newPlaces(t testing.TB) places {
 	t.Helper()
 	klog.SetLogger(logr.Discard()) // the libraries warn about many odd values
-	t.Cleanup(klog.ClearLogger)
+	resetLog(t)
 	p := places{t.TempDir()}
 	kubeconfig := clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: "https://127.0.0.1:1"}},

@@ -71,11 +71,10 @@ planned, and do not count.`,
 				const namespace = "leader-elect-resource-namespace"
 				own.as = p.account(o, cmd.Flags().Changed(namespace) || o.File.Sets(namespace))
 			}
-			ctx, err := planLogger(cmd, o)
-			if err != nil {
+			if err := configureLog(cmd.Context(), o); err != nil {
 				return err
 			}
-			report, err := p.plan(ctx, o, own)
+			report, err := p.plan(cmd.Context(), o, own)
 			if err != nil {
 				return err
 			}
@@ -114,13 +113,14 @@ func (p Program) account(o *options.Options, namespaceIsSet bool) string {
 	return serviceAccountUser + namespace + ":" + p.Name
 }
 
-// planLogger returns a context without a log, unless -v asks for one: the plan reports errors itself.
-func planLogger(cmd *cobra.Command, o *options.Options) (context.Context, error) {
+// configureLog discards the log, also of code that logs without a context, unless -v asks for one: the plan reports
+// errors itself.
+func configureLog(ctx context.Context, o *options.Options) error {
 	if o.Logs.Verbosity == 0 {
-		klog.EnableContextualLogging(true) // package cli disables it, and klog then ignores the logger of a context
-		return klog.NewContext(cmd.Context(), logr.Discard()), nil
+		klog.SetLogger(logr.Discard())
+		return nil
 	}
-	return cmd.Context(), logs.Apply(cmd.Context(), o.Logs, o.FeatureGates)
+	return logs.Apply(ctx, o.Logs, o.FeatureGates)
 }
 
 // printPlan prints a plan and returns an error that determines the exit code.

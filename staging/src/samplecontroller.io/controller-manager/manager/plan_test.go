@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/plan"
 )
@@ -67,6 +68,7 @@ func TestPlanAccount(t *testing.T) {
 
 // TestPlanErrors checks wrong flags, and an API server that denies the impersonation.
 func TestPlanErrors(t *testing.T) {
+	resetLog(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
@@ -107,6 +109,25 @@ func TestPlanErrors(t *testing.T) {
 				t.Errorf("got the error %v, want one with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestPlanLogsNothing logs like client-go: with the logger of a context, and without one.
+func TestPlanLogsNothing(t *testing.T) {
+	resetLog(t)
+	var log strings.Builder
+	klog.ClearLogger()
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	t.Cleanup(func() { klog.LogToStderr(true) })
+	if err := configureLog(t.Context(), program(made).options()); err != nil {
+		t.Fatal(err)
+	}
+	klog.FromContext(t.Context()).Error(nil, "an error")
+	klog.Warning("a warning")
+	klog.Flush()
+	if log.Len() > 0 {
+		t.Errorf("logged %q", log.String())
 	}
 }
 

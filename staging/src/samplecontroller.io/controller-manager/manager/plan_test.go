@@ -124,7 +124,7 @@ func TestPlanLogsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	klog.FromContext(t.Context()).Error(nil, "an error")
-	klog.Warning("a warning")
+	klog.InfoS("a trace")
 	klog.Flush()
 	if log.Len() > 0 {
 		t.Errorf("logged %q", log.String())

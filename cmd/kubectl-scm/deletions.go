@@ -26,7 +26,7 @@ than --max-deletions-per-minute allows. First find out whether it should delete 
 
 The leader gets a token of the ServiceAccount ` + cluster.Daemon + `-allow-deletions,
 which is valid for 10 minutes and may do nothing else. To request it you need the
-Role of the same name in the daemon's namespace.`,
+Role of the same name in the daemon's namespace, beside that of the status reader.`,
 		Example:           `  kubectl scm allow-deletions foo-controller`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeControllers(),

@@ -25,7 +25,7 @@ func newLogLevelCommand() *cobra.Command {
 
 The replica gets a token of the ServiceAccount ` + cluster.Daemon + `-log-level,
 which is valid for 10 minutes and may do nothing else. To request it you need the
-Role of the same name in the daemon's namespace.`,
+Role of the same name in the daemon's namespace, beside that of the status reader.`,
 		Example: `  kubectl scm log-level 4
   kubectl scm log-level 2 --pod=` + cluster.Daemon + `-7d9f8b6c5-abcde`,
 		Args: cobra.ExactArgs(1),

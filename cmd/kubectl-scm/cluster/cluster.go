@@ -58,7 +58,7 @@ func (c *Cluster) Lead(ctx context.Context) (Lead, error) {
 		return Lead{}, fmt.Errorf("nobody leads: Lease %s/%s not found; check --daemon-namespace", c.options.DaemonNamespace, Daemon)
 	}
 	if err != nil {
-		return Lead{}, fmt.Errorf("looking up the leader: %w", c.withAdvice(err))
+		return Lead{}, fmt.Errorf("looking up the leader: %w", c.withAdvice(err, c.options.readerRole()))
 	}
 	lead := Lead{Holder: ptr.Deref(lease.Spec.HolderIdentity, ""), Transitions: ptr.Deref(lease.Spec.LeaseTransitions, 0),
 		Duration: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second}
@@ -87,7 +87,7 @@ func (c *Cluster) leaderPod(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the leader is not a Pod: Lease %s/%s is held by %s; use --server, for example --server=https://127.0.0.1:%d", c.options.DaemonNamespace, Daemon, lead.Holder, port)
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking up the leader's Pod: %w", c.withAdvice(err))
+		return "", fmt.Errorf("looking up the leader's Pod: %w", c.withAdvice(err, c.options.readerRole()))
 	}
 	return lead.Pod, nil
 }
@@ -137,7 +137,7 @@ func (c *Cluster) Pods(ctx context.Context) ([]Pod, error) {
 	list, err := c.client.CoreV1().Pods(c.options.DaemonNamespace).List(ctx,
 		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + Daemon})
 	if err != nil {
-		return nil, fmt.Errorf("listing the replicas: %w", c.withAdvice(err))
+		return nil, fmt.Errorf("listing the replicas: %w", c.withAdvice(err, c.options.readerRole()))
 	}
 	var pods []Pod
 	for i := range list.Items {
@@ -173,9 +173,9 @@ func newPod(p *corev1.Pod) Pod {
 	return pod
 }
 
-// withAdvice shortens a Forbidden error and adds how to get the permission. To an Unauthorized error it adds whose
+// withAdvice shortens a Forbidden error and adds which Role has the permission. To an Unauthorized error it adds whose
 // credentials it is about.
-func (c *Cluster) withAdvice(err error) error {
+func (c *Cluster) withAdvice(err error, role string) error {
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%w: the API server does not accept your credentials; check --kubeconfig and --context", err)
 	}
@@ -184,5 +184,5 @@ func (c *Cluster) withAdvice(err error) error {
 	if !apierrors.IsForbidden(err) && short == err.Error() {
 		return err
 	}
-	return fmt.Errorf("%s; you need the Role %[2]s: kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --user=<you>", short, cmp.Or(c.options.account, reader), c.options.DaemonNamespace)
+	return fmt.Errorf("%s; you need the Role %[2]s: kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --user=<you>", short, role, c.options.DaemonNamespace)
 }

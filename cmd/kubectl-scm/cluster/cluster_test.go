@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +50,8 @@ func check(t *testing.T, err error, want string) {
 
 // inNamespace returns a cluster with the daemon in the namespace ns.
 func inNamespace(client kubernetes.Interface) *Cluster {
-	return &Cluster{client: client, options: Options{DaemonNamespace: "ns", account: reader, accountFlag: "status-reader"}}
+	return &Cluster{client: client, options: Options{DaemonNamespace: "ns", account: reader, accountFlag: "status-reader",
+		defaultAccount: reader}}
 }
 
 func TestLeaderPod(t *testing.T) {
@@ -88,6 +90,25 @@ func TestLeaderPod(t *testing.T) {
 				t.Errorf("Pod %q, want pod-a", got)
 			}
 		})
+	}
+}
+
+// TestRolesForAnotherAccount: a verb with an account of its own needs two Roles.
+func TestRolesForAnotherAccount(t *testing.T) {
+	for _, prefix := range []string{"", "team-"} {
+		client := fake.NewClientset()
+		fail(client, "get", "leases", forbidden)
+		fail(client, "create", "serviceaccounts", forbidden)
+		c := inNamespace(client)
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		c.options.AddDeletionFlags(fs)
+		if err := fs.Parse([]string{"--deletion-allower=" + prefix + deletionAllower}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Lead(t.Context())
+		check(t, err, "you need the Role "+prefix+reader+": ")
+		_, err = c.token(t.Context())
+		check(t, err, "you need the Role "+prefix+deletionAllower+": ")
 	}
 }
 

@@ -40,8 +40,10 @@ type Options struct {
 	// asked.
 	Server, Pod string
 
-	// account is the ServiceAccount whose token a replica gets, and of the Role for it. accountFlag sets it.
-	account, accountFlag             string
+	// account is the name of the ServiceAccount whose token a replica gets, and of the Role that lets operators request
+	// it. accountFlag sets it.
+	account, accountFlag, defaultAccount string
+
 	kubeconfig, certificateAuthority string
 	insecure                         bool
 	overrides                        clientcmd.ConfigOverrides
@@ -74,12 +76,21 @@ func (o *Options) AddDeletionFlags(fs *pflag.FlagSet) {
 
 // addReplicaFlags adds the flags that select a replica, and the account whose token it gets.
 func (o *Options) addReplicaFlags(fs *pflag.FlagSet, flag, account string) {
-	o.accountFlag = flag
+	o.accountFlag, o.defaultAccount = flag, account
 	fs.StringVar(&o.Server, "server", "", "Address of the replica to ask, such as https://127.0.0.1:10261.")
 	fs.StringVar(&o.Pod, "pod", "", "Pod to ask instead of the leader's.")
 	fs.StringVar(&o.account, flag, account, "ServiceAccount whose token the replica gets. A kustomize namePrefix changes its name.")
 	fs.StringVar(&o.certificateAuthority, "certificate-authority", "", "Path to a CA certificate for --server.")
 	fs.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Do not verify the certificate of --server. Any server at that address then sees the token.")
+}
+
+// readerRole returns the name of the Role for all but the token of another account. It has the same prefix.
+func (o *Options) readerRole() string {
+	prefix, ok := strings.CutSuffix(o.account, o.defaultAccount)
+	if !ok {
+		return reader
+	}
+	return prefix + reader
 }
 
 // Validate returns the first invalid flag.

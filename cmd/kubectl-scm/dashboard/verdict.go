@@ -184,7 +184,7 @@ func controllerProblems(report debug.Report) []problem {
 		}
 	}
 	if report.ConfigRefused != "" {
-		add(inDaemon, "", "correct the file, or restart the daemon", "the configuration file is refused: %s", report.ConfigRefused)
+		add(inDaemon, "", "correct the file; restart the daemon only if the reason says so", "the configuration file is refused: %s", report.ConfigRefused)
 	}
 	return problems
 }

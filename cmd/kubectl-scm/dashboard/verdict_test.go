@@ -54,7 +54,7 @@ func TestVerdict(t *testing.T) {
 		}, where: inPermissions, text: "you may not read foos", next: "ask for the permission"},
 		"configuration": {change: func(f *fake) {
 			f.report.ConfigRefused = "flags.v: has no value"
-		}, where: inDaemon, text: "the configuration file is refused: flags.v: has no value", next: "correct the file, or restart the daemon"},
+		}, where: inDaemon, text: "the configuration file is refused: flags.v: has no value", next: "correct the file; restart the daemon only if the reason says so"},
 		"Degraded": {change: func(f *fake) {
 			f.report.Controllers[0].State = "Degraded"
 		}, where: inDaemon, text: "foo-controller is Degraded", next: "see its page"},

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/internal/leadership"
 )
 
@@ -98,7 +99,7 @@ func (b *budget) end(d deletion, began time.Time, err error) {
 	b.inFlight--
 	answer, _ := statusOfError(err)
 	if answer.Code/100 == 4 || errors.Is(err, errNotSent) || errors.Is(err, leadership.ErrNotLeading) ||
-		errors.Is(err, errSwitchedOff) || utilnet.IsConnectionRefused(err) {
+		errors.Is(err, errSwitchedOff) || errors.Is(err, connection.ErrNoToken) || utilnet.IsConnectionRefused(err) {
 		return
 	}
 	if b.sent == nil {

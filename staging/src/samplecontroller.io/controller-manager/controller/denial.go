@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"samplecontroller.io/controller-manager/internal/connection"
 	"samplecontroller.io/controller-manager/internal/truncate"
 )
 
@@ -55,17 +56,19 @@ func deniedByAdmission(answer metav1.Status) bool {
 }
 
 // isGone reports whether a write failed because the object does not exist.
-func isGone(err error) bool { return apierrors.IsNotFound(err) && !deniedByWebhookError(err) }
+func isGone(err error) bool { return apierrors.IsNotFound(err) && isAboutObject(err) }
 
 // isConflict reports whether a write failed because the object has changed.
-func isConflict(err error) bool { return apierrors.IsConflict(err) && !deniedByWebhookError(err) }
+func isConflict(err error) bool { return apierrors.IsConflict(err) && isAboutObject(err) }
 
 // isTaken reports whether an object could not be created because one with its name exists.
-func isTaken(err error) bool { return apierrors.IsAlreadyExists(err) && !deniedByWebhookError(err) }
+func isTaken(err error) bool { return apierrors.IsAlreadyExists(err) && isAboutObject(err) }
 
-func deniedByWebhookError(err error) bool {
+// isAboutObject reports whether the answer to a write is about the object: it is not that of a webhook, or about the
+// token of an account.
+func isAboutObject(err error) bool {
 	answer, _ := statusOfError(err)
-	return deniedByWebhook(answer)
+	return !deniedByWebhook(answer) && !errors.Is(err, connection.ErrNoToken)
 }
 
 // doesNotApply reports whether the API server could not apply a JSON patch to the stored object.

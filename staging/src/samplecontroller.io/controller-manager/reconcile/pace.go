@@ -165,11 +165,12 @@ func (p *Pace) begin(key cache.ObjectName, uid types.UID) {
 }
 
 func (p *Pace) end(key cache.ObjectName, uid types.UID, change Change, made bool) {
-	if p.interval() <= 0 {
-		return
-	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	if p.interval() <= 0 {
+		p.done(key) // the interval may have been another one when the write began
+		return
+	}
 	if !made {
 		found := p.pending[key]
 		found.writing = false

@@ -198,6 +198,20 @@ func TestWithoutIntervalNothingWaits(t *testing.T) {
 	})
 }
 
+// TestIntervalChangesDuringWrite sets the interval to 0 while an object is being written.
+func TestIntervalChangesDuringWrite(t *testing.T) {
+	p := newPaced(t)
+	interval := time.Second
+	p.interval = func() time.Duration { return interval }
+	if err := p.Write(p.key, p.uid, Transition, func() error { interval = 0; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	interval = time.Second
+	if wait := p.Throttled(p.key, ""); wait > 0 {
+		t.Errorf("throttled for %v after the write", wait)
+	}
+}
+
 // TestIdleObjectsUseNoMemory writes many objects once, and then one of them again and again.
 func TestIdleObjectsUseNoMemory(t *testing.T) {
 	p := newPaced(t)

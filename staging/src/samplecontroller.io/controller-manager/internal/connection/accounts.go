@@ -5,6 +5,7 @@ package connection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,6 +27,16 @@ import (
 
 // userPrefix begins the user name of a ServiceAccount.
 const userPrefix = "system:serviceaccount:"
+
+// ErrNoToken is the error of a write that is not sent, because no token of the controller's account can be obtained.
+// What the API server answers about the token says nothing about the object.
+var ErrNoToken = errors.New("no token")
+
+type noToken struct{ error }
+
+func (e noToken) Is(target error) bool { return target == ErrNoToken }
+
+func (e noToken) Unwrap() error { return e.error }
 
 // Accounts makes each controller write as a ServiceAccount of its own. The program requests
 // their tokens. It does not create the accounts. Accounts is safe for concurrent use.
@@ -147,7 +158,7 @@ func (t *accountTransport) RoundTrip(request *http.Request) (*http.Response, err
 		if request.Body != nil {
 			request.Body.Close() // required of every RoundTripper
 		}
-		return nil, err
+		return nil, noToken{err}
 	}
 	request = net.CloneRequest(request)
 	request = request.WithContext(withOwner(request.Context(), t.owner))

@@ -60,8 +60,8 @@ type deletion struct {
 
 // deletionsWaiter is a reconciled object for which deletions are stopped.
 type deletionsWaiter struct {
-	builder any
-	object  cache.ObjectName
+	kind   interface{ reconciles(cache.ObjectName) bool }
+	object cache.ObjectName
 }
 
 var (
@@ -108,14 +108,20 @@ func (b *budget) end(d deletion, began time.Time, err error) {
 	b.sent[d] = began
 }
 
-// renew returns the limit. It forgets deletions of more than a minute ago, all that was in an earlier term, and a
-// stop under another limit.
+// renew returns the limit. It forgets deletions of more than a minute ago, all that was in an earlier term, a stop and
+// an allowance under another limit, and a stop for objects that are gone.
 func (b *budget) renew(now time.Time) (limit int) {
 	if term := b.term(); b.of != term {
 		b.of, b.sent, b.stopped, b.waiting, b.until = term, nil, time.Time{}, nil, time.Time{}
 	}
 	if limit = b.limit(); b.under != limit {
-		b.under, b.stopped, b.waiting = limit, time.Time{}, nil
+		b.under, b.stopped, b.waiting, b.until = limit, time.Time{}, nil, time.Time{}
+	}
+	for of := range b.waiting {
+		if of.kind.reconciles(of.object) {
+			break
+		}
+		b.forget(klog.Background(), of) // which no sync may do: a loop that does not work misses that it is gone
 	}
 	maps.DeleteFunc(b.sent, func(_ deletion, began time.Time) bool { return now.Sub(began) >= budgetWindow })
 	return limit
@@ -129,17 +135,21 @@ func (b *budget) stop(ctx context.Context, of deletionsWaiter, now time.Time) {
 	b.waiting.Insert(of)
 }
 
-// synced records whether an object still wants deletions that are stopped. If none does any more, for example
-// because a wrong edit was undone, the stop ends.
-func (b *budget) synced(ctx context.Context, of deletionsWaiter, waits bool) {
+// wantsNone records that an object wants no deletion.
+func (b *budget) wantsNone(ctx context.Context, of deletionsWaiter) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if waits || !b.waiting.Has(of) {
-		return
+	if b.waiting.Has(of) {
+		b.forget(klog.FromContext(ctx), of)
 	}
+}
+
+// forget removes an object from those that wait. If none is left, for example because a wrong edit was undone, the
+// stop ends.
+func (b *budget) forget(logger klog.Logger, of deletionsWaiter) {
 	if b.waiting.Delete(of); b.waiting.Len() == 0 {
 		b.stopped, b.waiting = time.Time{}, nil
-		klog.FromContext(ctx).Info("Deletions of the controller are no longer stopped: no object needs one")
+		logger.Info("Deletions are no longer stopped: no object needs one", "controller", b.controller)
 	}
 }
 

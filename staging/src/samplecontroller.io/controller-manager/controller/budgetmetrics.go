@@ -10,7 +10,7 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// DeletionMetrics shows which controllers have stopped to delete. It is read at each scrape, so it is correct
+// DeletionMetrics shows which controllers have stopped deleting. It is read at each scrape, so it is correct
 // on every replica, leading or not. A nil DeletionMetrics shows nothing.
 type DeletionMetrics struct {
 	metrics.BaseStableCollector

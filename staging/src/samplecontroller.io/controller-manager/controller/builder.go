@@ -198,8 +198,7 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 	if err != nil {
 		return 0, fmt.Errorf("reading %s %s from the cache: %w", b.resource.kind.Kind, key, err)
 	}
-	if found && object.GetDeletionTimestamp() != nil && !b.finalizes(object) &&
-		(!b.onDeletion || tolerant.DecodeError(object) != nil) { // which nobody needs to fix
+	if found && b.ignores(object) {
 		b.paused.remove(key)
 		return 0, nil
 	}
@@ -210,10 +209,7 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 	} else {
 		r.failures = b.failures.start(key, "", 0)
 	}
-	defer func() {
-		b.failures.end(key, r.failures)
-		b.context.budget.synced(ctx, r.waiter(), r.failures.waitsForDeletions())
-	}()
+	defer b.endCall(ctx, r)
 	switch isMisplaced := (key.Namespace == "") != b.resource.cluster; {
 	case isMisplaced && found:
 		return 0, b.resource.scopeError(key)
@@ -223,6 +219,7 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 		b.confirmations.forget(key)
 		b.pace.Forget(key)
 		b.paused.remove(key)
+		r.called = true
 		err = do(ctx, r)
 	case b.reporter.Report(ctx, object):
 		b.paused.remove(key)

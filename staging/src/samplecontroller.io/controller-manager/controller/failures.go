@@ -230,7 +230,8 @@ func (b *Builder[T]) Failing(set func(object T, f *Failure)) {
 // reportFailures records an Event and a log line for each new reason of a failure, and writes the
 // status. err is the error of the controller's function.
 func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err error) error {
-	if p := partsOf(err); !p.other && !p.ending && p.external == nil {
+	p := partsOf(err)
+	if r.decided = r.called && !r.refused && !p.other && !p.ending && p.external == nil; r.decided {
 		r.failures.forgetUnwanted()
 	}
 	for _, statusErr := range [...]error{b.writeFailure(ctx, r, err), b.resume(ctx, r)} {
@@ -250,6 +251,14 @@ func (b *Builder[T]) reportFailures(ctx context.Context, r *Request[T], err erro
 		}
 	}
 	return err
+}
+
+// endCall keeps what the call has found out about failing writes.
+func (b *Builder[T]) endCall(ctx context.Context, r *Request[T]) {
+	b.failures.end(r.key, r.failures)
+	if r.decided && !r.failures.waitsForDeletions() {
+		b.context.budget.wantsNone(ctx, r.waiter())
+	}
 }
 
 // writeFailure writes to the status which write fails. If err is another error, what the status says

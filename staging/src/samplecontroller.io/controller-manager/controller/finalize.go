@@ -8,9 +8,11 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
 	"samplecontroller.io/controller-manager/internal/plan"
+	"samplecontroller.io/controller-manager/tolerant"
 )
 
 // Finalize makes the controller clean up before an object is gone, for example something outside of
@@ -45,6 +47,18 @@ func (b *Builder[T]) Finalize(finalizer string, finalize func(context.Context, *
 func (b *Builder[T]) OnDeletion() {
 	b.declares("OnDeletion", true)
 	b.onDeletion = true
+}
+
+// ignores reports whether the function is not called for an object, because it is being deleted.
+func (b *Builder[T]) ignores(object T) bool {
+	return object.GetDeletionTimestamp() != nil && !b.finalizes(object) &&
+		(!b.onDeletion || tolerant.DecodeError(object) != nil) // which nobody needs to fix
+}
+
+// reconciles reports whether an object exists, and the function is called for it.
+func (b *Builder[T]) reconciles(key cache.ObjectName) bool {
+	object, found, err := b.resource.cached(key)
+	return err != nil || found && !b.ignores(object)
 }
 
 // finalizes reports whether the object has the finalizer of the controller.
@@ -88,6 +102,7 @@ func (b *Builder[T]) cleanUp(ctx context.Context, r *Request[T]) error {
 	if err := b.context.leading(); err != nil {
 		return err // requests to other systems do not pass the gate
 	}
+	r.called = true
 	if err := b.finalize(ctx, r); err != nil || r.asked {
 		return err
 	}

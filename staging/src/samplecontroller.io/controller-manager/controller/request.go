@@ -39,7 +39,8 @@ type Request[T Object] struct {
 	asked   bool  // the function has called RequeueAfter
 	stale   error // a write of this call showed that a cache is stale
 	written bool  // object is no longer the cached version, but the result of a write
-	called  bool  // the controller's function was, for an object that exists
+	called  bool  // a function of the controller was
+	decided bool  // the function has said which writes the object needs
 	pausing bool  // the object is paused, and only that may be written
 	refused bool  // a write was refused, because the object was paused during the call
 	over    atomic.Bool

@@ -216,6 +216,70 @@ func TestStopEndsWithItsCause(t *testing.T) {
 	})
 }
 
+// TestPauseKeepsStop pauses a namespace for longer than deletions count, as an operator may do who sees the stop.
+func TestPauseKeepsStop(t *testing.T) {
+	withBudget(t, func(t *testing.T, e *Env) {
+		unset(e, 0, 4)
+		annotateNamespace(e, "true")
+		wantStopped(t, e, "paused", true)
+		e.Writes()
+		time.Sleep(2 * time.Minute)
+		annotateNamespace(e, "-")
+		time.Sleep(time.Minute)
+		wantStopped(t, e, "resumed", true)
+		wantDeletions(t, e, "resumed", 0)
+	})
+}
+
+// TestFailedCallKeepsStop has a function that fails before it can say what is to be deleted.
+func TestFailedCallKeepsStop(t *testing.T) {
+	down := false
+	p := failureProgram()
+	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+		return controller.For[*Widget](c, controller.MayDelete()).Reconcile(func(ctx context.Context,
+			r *controller.Request[*Widget]) error {
+			w, ok := r.Object()
+			switch {
+			case !ok:
+				return nil
+			case down:
+				return controller.RetryAfter("Down", errors.New("no answer"), time.Minute)
+			case len(w.Spec.Containers) == 0 || w.Spec.Containers[0].Image == "":
+				return r.Delete(ctx)
+			}
+			return nil
+		})
+	}
+	Run(t, p, func(t *testing.T, e *Env) {
+		createWidgets(e)
+		unset(e, 0, 3)
+		down = true
+		Update(e, "ns", "a3", func(w *Widget) { w.Spec.Containers = []corev1.Container{{Name: "b"}} })
+		wantStopped(t, e, "the function fails", true)
+		time.Sleep(90 * time.Second)
+		down = false
+		time.Sleep(2 * time.Minute)
+		wantStopped(t, e, "the function works again", true)
+		if _, ok := Get[*Widget](e, "ns", "a3"); !ok {
+			t.Error("the fourth object is deleted, though nobody has allowed it")
+		}
+	}, "--max-deletions-per-minute=3")
+}
+
+// TestStopEndsWithObjectInDeletion has objects whose deletion waits for the finalizer of another program.
+func TestStopEndsWithObjectInDeletion(t *testing.T) {
+	withBudget(t, func(t *testing.T, e *Env) {
+		unset(e, 0, 4)
+		for _, name := range []string{"a3", "a4"} {
+			wantStopped(t, e, "before the deletion of "+name, true)
+			Update(e, "ns", name, func(w *Widget) { w.Finalizers = []string{"example.com/other"} })
+			w, _ := Get[*Widget](e, "ns", name)
+			e.Delete(w)
+		}
+		wantStopped(t, e, "both are being deleted", false)
+	})
+}
+
 func TestNewLimitEndsStop(t *testing.T) {
 	runConfigured(t, failureProgram(showing), "{max-deletions-per-minute: 3}", func(t *testing.T, e *Env, write func(string)) {
 		createWidgets(e)
@@ -237,6 +301,20 @@ func TestNewLimitEndsStop(t *testing.T) {
 	})
 }
 
+func TestNewLimitEndsAllowance(t *testing.T) {
+	runConfigured(t, failureProgram(showing), "{max-deletions-per-minute: 3}", func(t *testing.T, e *Env, write func(string)) {
+		createWidgets(e)
+		e.AllowDeletions("test-controller")
+		unset(e, 0, 3)
+		wantDeletions(t, e, "allowed", 4)
+		time.Sleep(time.Minute)
+		write("{max-deletions-per-minute: 1}")
+		time.Sleep(time.Second)
+		unset(e, 4, 9)
+		wantDeletions(t, e, "new limit", 1)
+	})
+}
+
 func TestControllerThatIsSwitchedOffHasNoStop(t *testing.T) {
 	const limit = "max-deletions-per-minute: 3"
 	runConfigured(t, withSpare(failureProgram(showing)), "{"+limit+"}", func(t *testing.T, e *Env, write func(string)) {
@@ -246,6 +324,19 @@ func TestControllerThatIsSwitchedOffHasNoStop(t *testing.T) {
 		write("{" + limit + `, controllers: ["*", -test-controller]}`)
 		time.Sleep(time.Second)
 		wantStopped(t, e, "off", false)
+		last, _ := Get[*Widget](e, "ns", "a4")
+		e.Delete(last)
+		write("{" + limit + "}")
+		time.Sleep(time.Second)
+		wantStopped(t, e, "on, and a Secret is still to be deleted", true)
+		write("{" + limit + `, controllers: ["*", -test-controller]}`)
+		time.Sleep(time.Second)
+		last, _ = Get[*Widget](e, "ns", "a3")
+		e.Delete(last)
+		e.CollectGarbage()
+		write("{" + limit + "}")
+		time.Sleep(time.Second)
+		wantStopped(t, e, "on, and the objects are gone", false)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -211,6 +212,25 @@ func TestPlanCountsPausedObjects(t *testing.T) {
 		if r.PausedObjects != 1 {
 			t.Errorf("%d paused objects, want 1", r.PausedObjects)
 		}
+	})
+}
+
+// TestPlanOfRoleBinding has a controller that owns a RoleBinding.
+func TestPlanOfRoleBinding(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		sets := controller.For[*appsv1.StatefulSet](c)
+		bindings := controller.Owns[*rbacv1.RoleBinding](sets)
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			_, err := bindings.Ensure(ctx, r, r.Key().Name, func(b *rbacv1.RoleBinding) {
+				b.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"}
+			})
+			return err
+		})
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		wantReport(t, planOf(t, e, p), 0, "create rolebindings.rbac.authorization.k8s.io ns/a")
 	})
 }
 

@@ -103,10 +103,14 @@ func nameIn(request *http.Request) string {
 	return named.Name
 }
 
-// changesNothing reports whether a create only asks for something.
+// changesNothing reports whether a write only asks for something, or is an Event.
 func changesNothing(t writes.Target) bool {
-	return strings.HasSuffix(t.Resource, ".authorization.k8s.io") || strings.HasSuffix(t.Resource, ".authentication.k8s.io") ||
-		t.Resource == "serviceaccounts/token" || t.Resource == "events" || t.Resource == "events.events.k8s.io"
+	switch _, group, _ := strings.Cut(t.Resource, "."); {
+	case group == "authorization.k8s.io", group == "authentication.k8s.io", t.Resource == "serviceaccounts/token":
+		return t.Verb == "create"
+	default:
+		return t.Resource == "events" || t.Resource == "events.events.k8s.io"
+	}
 }
 
 // read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get.

@@ -217,6 +217,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	}
 	resumed := !r.pausing && b.unpause(wanted)
 	if same(statusOf(wanted).Interface(), statusOf(r.object).Interface()) {
+		plan.ComparedStatus(ctx)
 		b.pace.UpToDate(r.key)
 		b.resource.skip("status")
 		return nil
@@ -242,6 +243,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return r.patchOwn(plan.Delayed(ctx, b.interval()), wanted, "status")
 	})
 	if err == nil {
+		plan.ComparedStatus(ctx)
 		transport.Served(ctx, resource)
 		if resumed {
 			b.recorder.Event(r.object, corev1.EventTypeNormal, reasonResumed, "No longer paused")

@@ -197,11 +197,12 @@ func (s *call) record(c Change, before object, answer []byte) {
 func (s *call) refuse(c Change, answer []byte, status string) {
 	message := messageOf(answer, status)
 	problem := Problem{Controller: c.Controller, For: c.For, Write: c.String(), Message: message}
+	c.isUnsupported = strings.Contains(message, noDryRun)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.refused = append(s.refused, c)
-	if strings.Contains(message, noDryRun) {
-		s.unknown, s.unsupported = append(s.unknown, problem), append(s.unsupported, c)
+	if c.isUnsupported {
+		s.unknown = append(s.unknown, problem)
 	} else {
 		s.errors = append(s.errors, problem)
 	}

@@ -175,6 +175,26 @@ func TestPlanProblems(t *testing.T) {
 	})
 }
 
+// TestPlanOfThrottledWrite has an API server that limits the rate of requests. The client sends the write again.
+func TestPlanOfThrottledWrite(t *testing.T) {
+	p := deniedProgram(false)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		throttled := 0
+		e.BeforeWrite(func(string, *http.Request) error {
+			if throttled++; throttled > 1 {
+				return nil
+			}
+			return apierrors.NewTooManyRequests("later", 1)
+		})
+		wantReport(t, planOf(t, e, p), 0, "create configmaps ns/a")
+		if throttled != 2 {
+			t.Errorf("%d writes, want 2", throttled)
+		}
+	})
+}
+
 // TestPlanWithoutStatusSubresource has a CRD whose kind has no status subresource.
 func TestPlanWithoutStatusSubresource(t *testing.T) {
 	p := oldProgram(1)

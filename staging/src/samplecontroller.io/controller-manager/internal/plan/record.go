@@ -4,11 +4,13 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,10 +62,17 @@ func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	var before object
 	if target.Name != "" && (target.Subresource() == "" || target.Subresource() == "status") {
-		var err error
-		if before, err = t.read(request, target); err != nil {
+		found, later, err := t.read(request, target)
+		if (err != nil || later != nil) && request.Body != nil {
+			request.Body.Close() // required of every RoundTripper
+		}
+		if err != nil {
 			return nil, fmt.Errorf("reading %s %s before its dry run: %w", target.Resource, change.ObjectName(), err)
 		}
+		if later != nil {
+			return later, nil
+		}
+		before = found
 	}
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
@@ -80,6 +89,8 @@ func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 		s.record(change, before, body)
 	case code == http.StatusConflict, isGone:
 		// The cache is stale. The sync is called again.
+	case isLater(response):
+		// The client sends the request again. If it gives up, the sync fails.
 	default:
 		s.refuse(change, body, response.Status)
 	}
@@ -113,8 +124,15 @@ func changesNothing(t writes.Target) bool {
 	}
 }
 
-// read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get.
-func (t *recording) read(request *http.Request, target writes.Target) (object, error) {
+// isLater reports whether the API server asks a client to send a request again, as client-go does.
+func isLater(response *http.Response) bool {
+	_, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	return err == nil && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError)
+}
+
+// read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get. If the
+// client is to send the request later, it returns that response instead.
+func (t *recording) read(request *http.Request, target writes.Target) (_ object, later *http.Response, _ error) {
 	place := *request.URL
 	suffix := "/" + target.Name
 	if subresource := target.Subresource(); subresource != "" {
@@ -126,7 +144,7 @@ func (t *recording) read(request *http.Request, target writes.Target) (object, e
 	}.Encode()
 	list, err := http.NewRequestWithContext(request.Context(), http.MethodGet, place.String(), http.NoBody)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	list.Header = request.Header.Clone()
 	list.Header.Del("Content-Type")
@@ -134,25 +152,35 @@ func (t *recording) read(request *http.Request, target writes.Target) (object, e
 	list.Header.Set("Accept", runtime.ContentTypeJSON)
 	response, err := t.next.RoundTrip(list)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body, err := writes.Fetch(response)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.New(messageOf(body, response.Status))
+	switch {
+	case isLater(response):
+		return nil, response, nil
+	case response.StatusCode != http.StatusOK:
+		return nil, nil, errors.New(messageOf(body, response.Status))
 	}
 	var found struct {
 		Kind, APIVersion string
 		Items            []object
 	}
-	if err := json.Unmarshal(body, &found); err != nil || len(found.Items) == 0 {
-		return nil, err
+	if err := decode(body, &found); err != nil || len(found.Items) == 0 {
+		return nil, nil, err
 	}
 	o := found.Items[0]
 	o["kind"], o["apiVersion"] = strings.TrimSuffix(found.Kind, "List"), found.APIVersion
-	return o, nil
+	return o, nil, nil
+}
+
+// decode decodes JSON, with numbers as they are, because a float64 cannot hold every int64.
+func decode(body []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	return decoder.Decode(into)
 }
 
 // messageOf returns the message of a Status, or else the other text.
@@ -172,7 +200,7 @@ func (s *call) record(c Change, before object, answer []byte) {
 	isStatus := c.isStatus()
 	var after object
 	if c.Verb != "delete" && c.Verb != "deletecollection" {
-		if err := json.Unmarshal(answer, &after); err != nil {
+		if err := decode(answer, &after); err != nil {
 			after = nil
 		}
 		if c.Name == "" {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"samplecontroller.io/controller-manager/internal/requests"
+	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/internal/writes"
 )
 
@@ -223,7 +224,7 @@ func (s *call) record(c Change, before object, answer []byte) {
 
 // refuse records a dry run that the API server refused.
 func (s *call) refuse(c Change, answer []byte, status string) {
-	message := messageOf(answer, status)
+	message, _ := truncate.Object(messageOf(answer, status))
 	problem := Problem{Controller: c.Controller, For: c.For, Write: c.String(), Message: message}
 	c.isUnsupported = strings.Contains(message, noDryRun)
 	s.mutex.Lock()

@@ -100,10 +100,15 @@ func (o *planOptions) addFlags(fs *pflag.FlagSet, program string) {
 	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the plan may take.")
 }
 
+// hasPodCredentials reports whether the process has the credentials of a Pod in the cluster.
+func hasPodCredentials(o *options.Options) bool {
+	return o.Client.Config != nil || o.Client.Connection.Kubeconfig == "" && o.Client.Master == ""
+}
+
 // account returns the ServiceAccount of the program as a user. It is empty in a cluster, where the process has its
 // credentials.
 func (p Program) account(o *options.Options, namespaceIsSet bool) string {
-	if o.Client.Config != nil || o.Client.Connection.Kubeconfig == "" && o.Client.Master == "" {
+	if hasPodCredentials(o) {
 		return ""
 	}
 	namespace := o.LeaderElection.ResourceNamespace

@@ -44,17 +44,17 @@ func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) 
 			return plan.Report{}, err
 		}
 	}
+	if generic := c.Generic; generic.UseServiceAccountCredentials && (own.as != "" || !hasPodCredentials(o)) {
+		generic.UseServiceAccountCredentials = false // impersonate each account, instead of a request for its token
+		if strings.HasPrefix(own.as, serviceAccountUser) {
+			recorder.Account = func(controller string) string { return own.as + "-" + controller }
+		}
+	}
 	shared, _, err := p.newShared(ctx, c, metricsOf(p.Name))
 	if err != nil {
 		return plan.Report{}, err
 	}
 	defer shared.Events.Shutdown()
-	if own.as != "" && shared.Accounts != nil { // impersonate each of them, instead of a request for its token
-		shared.Accounts = nil
-		if strings.HasPrefix(own.as, serviceAccountUser) {
-			recorder.Account = func(controller string) string { return own.as + "-" + controller }
-		}
-	}
 	controllers, err := c.Controllers.Build(ctx, shared, c.Enabled)
 	if err != nil {
 		return plan.Report{}, err

@@ -38,6 +38,8 @@ func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) 
 	defer cancel()
 	recorder := &plan.Recorder{}
 	c.DryRun = recorder
+	// No Lease can expire. The daemon gives a write more time only after the first try.
+	c.LeaderElection.WriteTimeout = max(c.LeaderElection.WriteTimeout, c.Generic.SyncTimeout)
 	if own.as != "" {
 		c.ClientConfig.Impersonate = restclient.ImpersonationConfig{UserName: own.as}
 		if err := p.checkImpersonation(ctx, c.ClientConfig, own.as); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -192,6 +193,24 @@ func TestPlanOfThrottledWrite(t *testing.T) {
 		if throttled != 2 {
 			t.Errorf("%d writes, want 2", throttled)
 		}
+	})
+}
+
+// TestPlanOfSlowWrite has a webhook that takes longer than --write-timeout, which the daemon copes with.
+func TestPlanOfSlowWrite(t *testing.T) {
+	p := deniedProgram(false)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		e.BeforeWrite(func(_ string, r *http.Request) error {
+			select {
+			case <-time.After(5 * time.Second):
+				return nil
+			case <-r.Context().Done():
+				return context.Cause(r.Context())
+			}
+		})
+		wantReport(t, planOf(t, e, p), 0, "create configmaps ns/a")
 	})
 }
 

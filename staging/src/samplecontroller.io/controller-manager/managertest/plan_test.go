@@ -76,11 +76,11 @@ func setOf(name string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: meta}
 }
 
-// planOf returns the plan of the program, while its process is a standby.
-func planOf(t *testing.T, e *Env, p manager.Program) plan.Report {
+// planOf returns the plan of the program with flags, while its process is a standby.
+func planOf(t *testing.T, e *Env, p manager.Program, args ...string) plan.Report {
 	t.Helper()
 	e.Writes()
-	args := []string{"--kube-api-content-type=application/json", "--secure-port=0"}
+	args = append(args, "--kube-api-content-type=application/json", "--secure-port=0")
 	report, err := testkit.Plan(t.Context(), p, restclient.CopyConfig(e.config), args)
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestPlanWithoutStatusSubresource(t *testing.T) {
 	})
 }
 
-// TestPlanCountsPausedObjects pauses one of two objects, which two controllers reconcile.
+// TestPlanCountsPausedObjects pauses one of two objects, which two controllers reconcile, and then one of the controllers.
 func TestPlanCountsPausedObjects(t *testing.T) {
 	p := plannedProgram(false, nil)
 	p.Controllers = append(p.Controllers, controller.Descriptor{Name: "second-controller", Workers: 1,
@@ -250,6 +250,11 @@ func TestPlanCountsPausedObjects(t *testing.T) {
 		wantReport(t, r, 1, "create configmaps ns/b", "create secrets ns/b")
 		if r.PausedObjects != 1 {
 			t.Errorf("%d paused objects, want 1", r.PausedObjects)
+		}
+		r = planOf(t, e, p, "--paused-controllers=second-controller")
+		wantReport(t, r, 1, "create configmaps ns/b", "create secrets ns/b")
+		if r.PausedObjects != 2 {
+			t.Errorf("%d paused objects while a controller is paused, want 2", r.PausedObjects)
 		}
 	})
 }

@@ -34,6 +34,7 @@ type Request[T Object] struct {
 	builder *Builder[T]
 	key     cache.ObjectName
 	object  T // as cached
+	cached  T // in a dry run, where object becomes the result of writes that are not stored
 	found   bool
 	after   time.Duration
 	asked   bool  // the function has called RequeueAfter
@@ -167,9 +168,16 @@ func (r *Request[T]) patchOwn(ctx context.Context, wanted T, subresources ...str
 		}
 		return r.try(ctx, w)
 	}
-	written, err := b.resource.patch(ctx, try, r.object, wanted, subresources...)
+	before, isDryRun, isStatus := r.object, b.resource.dryRun, len(subresources) > 0
+	if isDryRun {
+		before = stored(r.cached, wanted, isStatus)
+	}
+	written, err := b.resource.patch(ctx, try, before, wanted, subresources...)
 	if err != nil {
 		return err
+	}
+	if isDryRun {
+		written = merged(written, wanted, isStatus)
 	}
 	b.consistency.WroteAt(r.key, store, written.GetResourceVersion())
 	r.object, r.written = written, true

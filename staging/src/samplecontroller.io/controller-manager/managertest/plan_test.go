@@ -214,6 +214,40 @@ func TestPlanOfSlowWrite(t *testing.T) {
 	})
 }
 
+// TestPlanOfTwoWrites has a controller that writes the labels and the status of each object twice in a call.
+func TestPlanOfTwoWrites(t *testing.T) {
+	p := ensureProgram()
+	p.Controllers = []controller.Descriptor{{Name: "test-controller", Workers: 1,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			widgets := controller.For[*Widget](c, controller.MayPatch(), controller.MayPatchStatus())
+			return widgets.Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+				w, _ := r.Object()
+				metav1.SetMetaDataLabel(&w.ObjectMeta, "first", "1")
+				err := r.Patch(ctx, w)
+				metav1.SetMetaDataLabel(&w.ObjectMeta, "second", "2")
+				err = errors.Join(err, r.Patch(ctx, w))
+				w, _ = r.Object()
+				w.Status.Image = "v1"
+				err = errors.Join(err, r.UpdateStatus(ctx, w))
+				w.Status.Ports = 1
+				return errors.Join(err, r.UpdateStatus(ctx, w))
+			})
+		}}}
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(widget("ns", "v1"))
+		wantReport(t, planOf(t, e, p), 1, "patch widgets.test.example.com ns/a metadata.labels")
+		Update(e, "ns", "a", func(w *Widget) { w.Labels = map[string]string{"first": "1", "second": "2"} })
+		r := planOf(t, e, p)
+		wantReport(t, r, 0, "patch widgets/status.test.example.com ns/a status")
+		for _, c := range r.Changes {
+			if !strings.Contains(c.After, "image: v1\n  ports: 1\n") {
+				t.Errorf("the status would be\n%s", c.After)
+			}
+		}
+	})
+}
+
 // TestPlanWithoutStatusSubresource has a CRD whose kind has no status subresource.
 func TestPlanWithoutStatusSubresource(t *testing.T) {
 	p := oldProgram(1)

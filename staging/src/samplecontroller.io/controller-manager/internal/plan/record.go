@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -213,13 +214,21 @@ func (s *call) record(c Change, before object, answer []byte) {
 	if c.Resource == "secrets" {
 		mask(before, after)
 	}
-	if c.Fields = before.differences(after); len(c.Fields) == 0 && before != nil && after != nil {
-		return
-	}
-	c.Before, c.After = before.yaml(), after.yaml()
+	c.Fields, c.Before, c.After = before.differences(after), before.yaml(), after.yaml()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.changes = slices.DeleteFunc(s.changes, c.replaces)
+	if len(c.Fields) == 0 && before != nil && after != nil {
+		return
+	}
 	s.changes = append(s.changes, c)
+}
+
+// replaces reports whether a write also has what an earlier one of the call would change. None of them is stored, so each
+// status is complete, and so is each patch of the object that is reconciled.
+func (c Change) replaces(earlier Change) bool {
+	isOther := func(field string) bool { return !slices.Contains(c.Fields, field) }
+	return c.id() == earlier.id() && (c.isStatus() || !slices.ContainsFunc(earlier.Fields, isOther))
 }
 
 // refuse records a dry run that the API server refused.

@@ -51,8 +51,9 @@ impersonation, so that its permissions and policies apply: see --as.
 
 The exit code is 0 if nothing would change, 2 if something would, and 1 if the
 plan is not complete, for example because a webhook does not support dry runs.
-Paused objects, and controllers without a queue of objects, are listed as not
-planned, and do not count.`,
+Objects that are paused for any of their controllers are counted as not planned,
+and controllers without a queue of objects are listed. Neither changes the exit
+code.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if printVersion(cmd, p.Name) {

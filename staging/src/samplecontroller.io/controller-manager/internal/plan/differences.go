@@ -163,7 +163,7 @@ type Metrics struct {
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	m := &Metrics{desc: metrics.NewDesc(namespace+"_shadow_differences",
 		"Number of writes that this shadow still wants 10 s after it first did, so that the leader does not make them. "+
-			"Only a process with --shadow has it.",
+			"The interval by which the leader may delay a status is added. Only a process with --shadow has it.",
 		[]string{"controller", "resource"}, nil, metrics.ALPHA, "")}
 	register(m)
 	return m

@@ -172,8 +172,8 @@ func Finalize(ctx context.Context, c Change) {
 	}
 }
 
-// ComparedStatus records that the status of the object was compared with the wanted one, and can be written or is equal.
-// If writes are refused, a shadow relies on that the status says so.
+// ComparedStatus records that the status of the object is as wanted, or can be written. A shadow then expects it to say
+// which writes are refused.
 func ComparedStatus(ctx context.Context) {
 	if s, ok := ctx.Value(callKey{}).(*call); ok {
 		s.mutex.Lock()

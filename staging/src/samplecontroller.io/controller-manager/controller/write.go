@@ -246,15 +246,16 @@ func (r *resource[T]) difference(before, after T) ([]operation, error) {
 	return d.ops, nil
 }
 
-// stored returns the object that a patch to wanted is made from in a dry run, in which the cached object is still stored.
+// stored returns the object that a patch to wanted is made from in a dry run, in which the cached object is still
+// stored.
 func stored[T Object](cached, wanted T, isStatus bool) T {
 	object := merged(cached, wanted, isStatus)
 	object.SetResourceVersion(cached.GetResourceVersion())
 	return object
 }
 
-// merged returns a copy of wanted with what a write of the status, or of all else, has of another object. The answer to a
-// dry run lacks what earlier writes of the call have changed.
+// merged returns a copy of wanted with the status, or with all else, of a written object. The answer to a dry run lacks
+// what earlier writes of the call have changed.
 func merged[T Object](written, wanted T, isStatus bool) T {
 	object, status := written, wanted
 	if isStatus {

@@ -124,7 +124,8 @@ func TestPlanErrors(t *testing.T) {
 // TestPlanWithOwnPermissions plans as a user, for a program whose controllers write as ServiceAccounts of their own.
 func TestPlanWithOwnPermissions(t *testing.T) {
 	resetLog(t)
-	api := &httputil.ReverseProxy{Transport: fakeapi.New(kubescheme.Scheme), Rewrite: func(*httputil.ProxyRequest) {}, FlushInterval: -1}
+	api := &httputil.ReverseProxy{Transport: fakeapi.New(kubescheme.Scheme), Rewrite: func(*httputil.ProxyRequest) {},
+		FlushInterval: -1} // for watches
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/selfsubjectreviews") {
 			api.ServeHTTP(w, r)
@@ -134,7 +135,9 @@ func TestPlanWithOwnPermissions(t *testing.T) {
 		fmt.Fprint(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"jane"}}}`)
 	}))
 	defer server.Close()
-	client, err := kubernetes.NewForConfig(&restclient.Config{Host: server.URL, ContentConfig: restclient.ContentConfig{ContentType: "application/json"}})
+	config := &restclient.Config{Host: server.URL}
+	config.ContentType = "application/json"
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

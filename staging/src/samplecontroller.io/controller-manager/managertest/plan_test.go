@@ -267,7 +267,7 @@ func TestPlanWithoutStatusSubresource(t *testing.T) {
 	})
 }
 
-// TestPlanCountsPausedObjects pauses one of two objects, which two controllers reconcile, and then one of the controllers.
+// TestPlanCountsPausedObjects pauses one of two objects, which two controllers reconcile, and then one controller.
 func TestPlanCountsPausedObjects(t *testing.T) {
 	p := plannedProgram(false, nil)
 	p.Controllers = append(p.Controllers, controller.Descriptor{Name: "second-controller", Workers: 1,

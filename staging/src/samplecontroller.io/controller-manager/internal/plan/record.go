@@ -129,11 +129,12 @@ func changesNothing(t writes.Target) bool {
 // isLater reports whether the API server asks a client to send a request again, as client-go does.
 func isLater(response *http.Response) bool {
 	_, err := strconv.Atoi(response.Header.Get("Retry-After"))
-	return err == nil && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError)
+	code := response.StatusCode
+	return err == nil && (code == http.StatusTooManyRequests || code >= http.StatusInternalServerError)
 }
 
-// read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get. If the
-// client is to send the request later, it returns that response instead.
+// read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get. If
+// the client is to send the request later, it returns that response instead.
 func (t *recording) read(request *http.Request, target writes.Target) (_ object, later *http.Response, _ error) {
 	place := *request.URL
 	suffix := "/" + target.Name
@@ -224,8 +225,8 @@ func (s *call) record(c Change, before object, answer []byte) {
 	s.changes = append(s.changes, c)
 }
 
-// replaces reports whether a write also has what an earlier one of the call would change. None of them is stored, so each
-// status is complete, and so is each patch of the object that is reconciled.
+// replaces reports whether a write also has what an earlier one of the call would change. None of them is stored, so
+// each status is complete, and so is each patch of the object that is reconciled.
 func (c Change) replaces(earlier Change) bool {
 	isOther := func(field string) bool { return !slices.Contains(c.Fields, field) }
 	return c.id() == earlier.id() && (c.isStatus() || !slices.ContainsFunc(earlier.Fields, isOther))

@@ -6,6 +6,7 @@ package plan
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,8 @@ type answers []string
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := (*a)[0]
 	*a = (*a)[1:]
-	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}
+	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r,
+		Body: io.NopCloser(strings.NewReader(body))}
 	if !strings.HasPrefix(body, "{") {
 		response.StatusCode = http.StatusTooManyRequests
 		response.Header.Set("Retry-After", "1")
@@ -45,7 +47,7 @@ func patched(t *testing.T, a answers) (report Report, codes []int) {
 func TestThrottledRequests(t *testing.T) {
 	const list = `{"apiVersion":"example.com/v1","kind":"FooList","items":[{"spec":{"a":1}}]}`
 	r, codes := patched(t, answers{"later", list, "later", list, `{"apiVersion":"example.com/v1","kind":"Foo","spec":{"a":2}}`})
-	if len(codes) != 3 || codes[0] != 429 || codes[1] != 429 || codes[2] != 200 || len(r.Changes) != 1 || r.Failed() {
+	if !slices.Equal(codes, []int{429, 429, 200}) || len(r.Changes) != 1 || r.Failed() {
 		t.Errorf("answers %v, report %+v, want 429 twice, and then one change", codes, r)
 	}
 }
@@ -53,7 +55,8 @@ func TestThrottledRequests(t *testing.T) {
 // TestLargeNumbers changes a number by less than a float64 can hold.
 func TestLargeNumbers(t *testing.T) {
 	r, _ := patched(t, answers{
-		`{"apiVersion":"example.com/v1","kind":"FooList","items":[{"spec":{"count":9007199254740992}}]}`, `{"apiVersion":"example.com/v1","kind":"Foo","spec":{"count":9007199254740993}}`,
+		`{"apiVersion":"example.com/v1","kind":"FooList","items":[{"spec":{"count":9007199254740992}}]}`,
+		`{"apiVersion":"example.com/v1","kind":"Foo","spec":{"count":9007199254740993}}`,
 	})
 	if len(r.Changes) != 1 || !strings.Contains(r.Changes[0].Before, "count: 9007199254740992") || !strings.Contains(r.Changes[0].After, "count: 9007199254740993") {
 		t.Errorf("changes %#v, want a change of one", r.Changes)

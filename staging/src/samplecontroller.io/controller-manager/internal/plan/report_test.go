@@ -114,8 +114,8 @@ func TestDifferenceMustLast(t *testing.T) {
 	want("again", 0)
 }
 
-// TestShadowOfRefusedWrite has a sync whose only write the API server refuses: because it is a dry run, or to the leader,
-// too. A status may say so.
+// TestShadowOfRefusedWrite has a sync whose only write the API server refuses: because it is a dry run, or to the
+// leader, too. A status may say so.
 func TestShadowOfRefusedWrite(t *testing.T) {
 	const webhook, forbidden = "400 webhook w " + noDryRun, "403 Forbidden"
 	for _, tc := range []struct {

@@ -202,7 +202,7 @@ func (b *Builder[T]) reconcile(ctx context.Context, key cache.ObjectName,
 		b.paused.remove(key)
 		return 0, nil
 	}
-	r := &Request[T]{builder: b, key: key, object: object, found: found}
+	r := &Request[T]{builder: b, key: key, object: object, cached: object, found: found}
 	defer r.over.Store(true)
 	if found {
 		r.failures = b.failures.start(key, object.GetUID(), object.GetGeneration())

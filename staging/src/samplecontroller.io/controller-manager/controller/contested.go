@@ -88,9 +88,6 @@ func (o *Owned[T, P]) patch(ctx context.Context, r *Request[P], cached, wanted T
 		return none, err
 	}
 	o.owner.consistency.WroteAt(r.key, o.resource.informer.GetStore(), patched.GetResourceVersion())
-	if o.resource.dryRun {
-		return patched, nil
-	}
 	return patched, o.noteChanges(r, cached, patched, changes, found)
 }
 
@@ -139,7 +136,9 @@ func (o *Owned[T, P]) noteChanges(r *Request[P], cached, patched T, changes []ch
 			left = append(left, c)
 		}
 	}
-	o.contests.keep(cached.GetUID(), histories, now)
+	if !o.resource.dryRun { // it stores nothing that another writer could change later
+		o.contests.keep(cached.GetUID(), histories, now)
+	}
 	o.tell(r, patched, histories.judge(generation, left, now))
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,12 +106,11 @@ func hasUnknownField(answer metav1.Status) bool {
 // decode the result. The error is reported to users, and kept in memory for each object that fails.
 func withoutObject(err error) error {
 	answer, _ := statusOfError(err)
-	rest, ok := strings.CutPrefix(strings.TrimSpace(answer.Message), `"" is invalid: patch: Invalid value: `)
-	object, quoteErr := strconv.QuotedPrefix(rest)
-	if !ok || quoteErr != nil {
+	rest, ok := truncate.Object(answer.Message)
+	if !ok {
 		return err
 	}
-	answer.Message = strings.Clone(strings.TrimPrefix(rest[len(object):], ": "))
+	answer.Message = rest
 	answer.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{
 		Type: metav1.CauseTypeFieldValueInvalid, Field: "patch", Message: answer.Message,
 	}}}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"samplecontroller.io/controller-manager/internal/misuse"
+	"samplecontroller.io/controller-manager/internal/plan"
 )
 
 // forgetAfter is how long after a try was due the next failure counts as the first. It exceeds the delay
@@ -274,6 +275,7 @@ func (b *Builder[T]) writeFailure(ctx context.Context, r *Request[T], err error)
 	object := r.object.DeepCopyObject().(T)
 	b.failing(object, failure)
 	if same(statusOf(object).Interface(), statusOf(r.object).Interface()) {
+		plan.ComparedStatus(ctx)
 		return nil
 	}
 	return r.UpdateStatus(ctx, object)

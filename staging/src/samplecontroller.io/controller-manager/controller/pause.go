@@ -12,6 +12,9 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/reconcile"
@@ -220,23 +223,28 @@ func (p Pauses) String() string {
 // pausable is what can be paused: the objects of one kind of a controller.
 type pausable interface {
 	pausedObjects() int
-	// isPrimary reports whether no other controller owns the conditions of the objects: see [Secondary].
-	isPrimary() bool
+	// addPaused adds the objects that are counted by pausedObjects.
+	addPaused(to sets.Set[pausedObject])
 	// enqueue enqueues the objects of a namespace; empty means all.
 	enqueue(namespace, trigger string)
 }
 
-// PausedObjects returns how many objects all controllers left alone at their last sync. An object of several
+// pausedObject identifies an object that a controller left alone.
+type pausedObject struct {
+	resource schema.GroupResource
+	key      cache.ObjectName
+}
+
+// PausedObjects returns how many objects controllers left alone at their last sync. An object of several
 // controllers counts once.
-func (s *Shared) PausedObjects() (count int) {
+func (s *Shared) PausedObjects() int {
+	all := sets.New[pausedObject]()
 	for _, name := range s.pausableNames() {
 		for _, p := range s.pausableBy(name) {
-			if p.isPrimary() {
-				count += p.pausedObjects()
-			}
+			p.addPaused(all)
 		}
 	}
-	return count
+	return all.Len()
 }
 
 // mayPause adds what of a controller can be paused.

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"samplecontroller.io/controller-manager/reconcile"
@@ -73,7 +74,14 @@ type pausableKind[T Object] struct {
 
 func (k pausableKind[T]) pausedObjects() int { return k.builder.paused.count() }
 
-func (k pausableKind[T]) isPrimary() bool { return !k.builder.resource.secondary }
+func (k pausableKind[T]) addPaused(to sets.Set[pausedObject]) {
+	paused := &k.builder.paused
+	paused.mutex.Lock()
+	defer paused.mutex.Unlock()
+	for key := range paused.byKey {
+		to.Insert(pausedObject{k.builder.resource.name.GroupResource(), key})
+	}
+}
 
 func (k pausableKind[T]) enqueue(namespace, trigger string) {
 	indexer := k.builder.resource.informer.GetIndexer()

@@ -34,6 +34,7 @@ type Request[T Object] struct {
 	builder *Builder[T]
 	key     cache.ObjectName
 	object  T // as cached
+	cached  T // in a dry run, where object becomes the result of writes that are not stored
 	found   bool
 	after   time.Duration
 	asked   bool  // the function has called RequeueAfter
@@ -168,9 +169,16 @@ func (r *Request[T]) patchOwn(ctx context.Context, wanted T, subresources ...str
 		}
 		return r.try(ctx, w)
 	}
-	written, err := b.resource.patch(ctx, try, r.object, wanted, subresources...)
+	before, isDryRun, isStatus := r.object, b.resource.dryRun, len(subresources) > 0
+	if isDryRun {
+		before = stored(r.cached, wanted, isStatus)
+	}
+	written, err := b.resource.patch(ctx, try, before, wanted, subresources...)
 	if err != nil {
 		return err
+	}
+	if isDryRun {
+		written = merged(written, wanted, isStatus)
 	}
 	b.consistency.WroteAt(r.key, store, written.GetResourceVersion())
 	r.object, r.written = written, true
@@ -218,6 +226,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	}
 	resumed := !r.pausing && b.unpause(wanted)
 	if same(statusOf(wanted).Interface(), statusOf(r.object).Interface()) {
+		plan.ComparedStatus(ctx)
 		b.pace.UpToDate(r.key)
 		b.resource.skip("status")
 		return nil
@@ -243,6 +252,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return r.patchOwn(plan.Delayed(ctx, b.interval()), wanted, "status")
 	})
 	if err == nil {
+		plan.ComparedStatus(ctx)
 		transport.Served(ctx, resource)
 		if resumed {
 			b.recorder.Event(r.object, corev1.EventTypeNormal, reasonResumed, "No longer paused")

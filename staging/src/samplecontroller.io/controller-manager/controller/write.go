@@ -246,6 +246,28 @@ func (r *resource[T]) difference(before, after T) ([]operation, error) {
 	return d.ops, nil
 }
 
+// stored returns the object that a patch to wanted is made from in a dry run, in which the cached object is still
+// stored.
+func stored[T Object](cached, wanted T, isStatus bool) T {
+	object := merged(cached, wanted, isStatus)
+	object.SetResourceVersion(cached.GetResourceVersion())
+	return object
+}
+
+// merged returns a copy of wanted with the status, or with all else, of a written object. The answer to a dry run lacks
+// what earlier writes of the call have changed.
+func merged[T Object](written, wanted T, isStatus bool) T {
+	object, status := written, wanted
+	if isStatus {
+		object, status = wanted, written
+	}
+	object = object.DeepCopyObject().(T)
+	if to := statusOf(object); to.IsValid() {
+		to.Set(statusOf(status))
+	}
+	return object
+}
+
 // fieldsOf returns the fields that a JSON patch sets.
 func fieldsOf(operations []operation) (paths []string) {
 	for _, o := range operations {

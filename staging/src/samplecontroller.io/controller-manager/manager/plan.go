@@ -51,8 +51,9 @@ impersonation, so that its permissions and policies apply: see --as.
 
 The exit code is 0 if nothing would change, 2 if something would, and 1 if the
 plan is not complete, for example because a webhook does not support dry runs.
-Paused objects, and controllers without a queue of objects, are listed as not
-planned, and do not count.`,
+Objects that are paused for any of their controllers are counted as not planned,
+and controllers without a queue of objects are listed. Neither changes the exit
+code.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if printVersion(cmd, p.Name) {
@@ -100,10 +101,15 @@ func (o *planOptions) addFlags(fs *pflag.FlagSet, program string) {
 	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the plan may take.")
 }
 
+// hasPodCredentials reports whether the process has the credentials of a Pod in the cluster.
+func hasPodCredentials(o *options.Options) bool {
+	return o.Client.Config != nil || o.Client.Connection.Kubeconfig == "" && o.Client.Master == ""
+}
+
 // account returns the ServiceAccount of the program as a user. It is empty in a cluster, where the process has its
 // credentials.
 func (p Program) account(o *options.Options, namespaceIsSet bool) string {
-	if o.Client.Config != nil || o.Client.Connection.Kubeconfig == "" && o.Client.Master == "" {
+	if hasPodCredentials(o) {
 		return ""
 	}
 	namespace := o.LeaderElection.ResourceNamespace

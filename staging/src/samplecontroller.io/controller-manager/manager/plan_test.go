@@ -4,18 +4,27 @@
 package manager
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	restclient "k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"samplecontroller.io/controller-manager/controller"
+	"samplecontroller.io/controller-manager/internal/fakeapi"
 	"samplecontroller.io/controller-manager/internal/plan"
 )
 
@@ -109,6 +118,49 @@ func TestPlanErrors(t *testing.T) {
 				t.Errorf("got the error %v, want one with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestPlanWithOwnPermissions plans as a user, for a program whose controllers write as ServiceAccounts of their own.
+func TestPlanWithOwnPermissions(t *testing.T) {
+	resetLog(t)
+	api := &httputil.ReverseProxy{Transport: fakeapi.New(kubescheme.Scheme), Rewrite: func(*httputil.ProxyRequest) {},
+		FlushInterval: -1} // for watches
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/selfsubjectreviews") {
+			api.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"jane"}}}`)
+	}))
+	defer server.Close()
+	config := &restclient.Config{Host: server.URL}
+	config.ContentType = "application/json"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if _, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), owner, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	command := NewCommand(program(func(_ string, c *controller.Context) (controller.Controller, error) {
+		configMaps := controller.For[*corev1.ConfigMap](c)
+		secrets := controller.Owns[*corev1.Secret](configMaps)
+		return configMaps.Reconcile(func(ctx context.Context, r *controller.Request[*corev1.ConfigMap]) error {
+			_, err := secrets.Ensure(ctx, r, r.Key().Name, func(*corev1.Secret) {})
+			return err
+		})
+	}))
+	var out strings.Builder
+	command.SetOut(&out)
+	command.SetArgs([]string{"plan", "--as=", "--use-service-account-credentials", "--kube-api-content-type=application/json",
+		"--kubeconfig=" + kubeconfig(t), "--master=" + server.URL})
+	command.SetContext(t.Context())
+	command.SilenceErrors = true
+	if err := command.Execute(); !errors.Is(err, errWouldChange) || !strings.Contains(out.String(), "create secrets default/a") {
+		t.Errorf("got the error %v and the plan\n%s", err, out.String())
 	}
 }
 

@@ -38,10 +38,18 @@ func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) 
 	defer cancel()
 	recorder := &plan.Recorder{}
 	c.DryRun = recorder
+	// No Lease can expire. The daemon gives a write more time only after the first try.
+	c.LeaderElection.WriteTimeout = max(c.LeaderElection.WriteTimeout, c.Generic.SyncTimeout)
 	if own.as != "" {
 		c.ClientConfig.Impersonate = restclient.ImpersonationConfig{UserName: own.as}
 		if err := p.checkImpersonation(ctx, c.ClientConfig, own.as); err != nil {
 			return plan.Report{}, err
+		}
+	}
+	if generic := c.Generic; generic.UseServiceAccountCredentials && (own.as != "" || !hasPodCredentials(o)) {
+		generic.UseServiceAccountCredentials = false // impersonate each account, instead of a request for its token
+		if strings.HasPrefix(own.as, serviceAccountUser) {
+			recorder.Account = func(controller string) string { return own.as + "-" + controller }
 		}
 	}
 	shared, _, err := p.newShared(ctx, c, metricsOf(p.Name))
@@ -49,12 +57,6 @@ func (p Program) plan(ctx context.Context, o *options.Options, own planOptions) 
 		return plan.Report{}, err
 	}
 	defer shared.Events.Shutdown()
-	if own.as != "" && shared.Accounts != nil { // impersonate each of them, instead of a request for its token
-		shared.Accounts = nil
-		if strings.HasPrefix(own.as, serviceAccountUser) {
-			recorder.Account = func(controller string) string { return own.as + "-" + controller }
-		}
-	}
 	controllers, err := c.Controllers.Build(ctx, shared, c.Enabled)
 	if err != nil {
 		return plan.Report{}, err

@@ -20,20 +20,40 @@ import (
 	"samplecontroller.io/controller-manager/manager"
 )
 
+// rewriting is a webhook that changes the image v2 in Secrets to other.
+func rewriting(write string, r *http.Request) error {
+	if write != secretPatch {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	body = bytes.ReplaceAll(body, []byte(`"djI="`), []byte(`"b3RoZXI="`)) // v2 and other
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return err
+}
+
+// TestPlanOfRewrittenField plans while a webhook changes a field, which the status of the leader says.
+func TestPlanOfRewrittenField(t *testing.T) {
+	p := failureProgram(showing)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(widget("ns", "v1"))
+		e.Settle()
+		e.BeforeWrite(rewriting)
+		Update(e, "ns", "a", func(w *Widget) { w.Spec.Containers[0].Image = "v2" })
+		e.Settle()
+		all, _ := conditions(e, "ns")
+		expect(t, "conditions", all, "Stalled RewrittenByAdmission")
+		e.LoseLead()
+		wantReport(t, planOf(t, e, p), 0)
+		e.BeforeWrite(nil)
+		wantReport(t, planOf(t, e, p), 1, "patch secrets ns/a data.image")
+	})
+}
+
 // TestRewrittenFieldIsRetriedSlowly has a webhook that changes the image v2 in Secrets.
 func TestRewrittenFieldIsRetriedSlowly(t *testing.T) {
 	contested(t, func(t *testing.T, e *Env) {
 		e.Events()
-		webhook := func(write string, r *http.Request) error {
-			if write != secretPatch {
-				return nil
-			}
-			body, err := io.ReadAll(r.Body)
-			body = bytes.ReplaceAll(body, []byte(`"djI="`), []byte(`"b3RoZXI="`)) // v2 and other
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-			return err
-		}
-		e.BeforeWrite(webhook)
+		e.BeforeWrite(rewriting)
 		wantRewritten := func(when string, want bool, patches int) {
 			t.Helper()
 			all, message := conditions(e, "ns")

@@ -51,6 +51,20 @@ func TestOlderCRD(t *testing.T) {
 	}, "--namespace="+ns)
 }
 
+// TestPlanWithOlderCRD plans for a CRD that lacks a field of the status. The plan does not quote the object.
+func TestPlanWithOlderCRD(t *testing.T) {
+	p := oldProgram(1)
+	Run(t, p, func(t *testing.T, e *Env) {
+		installOlderCRD(e, "ns", "status/properties/image", `{"status":{"image":"v0"}}`)
+		e.LoseLead()
+		e.Create(widget("ns", "v1"))
+		r := planOf(t, e, p)
+		if len(r.Errors) != 1 || r.Errors[0].Message != `strict decoding error: unknown field "status.image"` {
+			t.Errorf("errors %q, want one without the object", r.Errors)
+		}
+	})
+}
+
 // TestOlderCRDOfOwnedKind has a CRD that lacks a field of an owned object.
 func TestOlderCRDOfOwnedKind(t *testing.T) {
 	const ns, write = "older-owned", "patch widgets.old.example.com older-owned/a"

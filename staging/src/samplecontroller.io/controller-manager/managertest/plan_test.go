@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,11 +76,11 @@ func setOf(name string) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: meta}
 }
 
-// planOf returns the plan of the program, while its process is a standby.
-func planOf(t *testing.T, e *Env, p manager.Program) plan.Report {
+// planOf returns the plan of the program with flags, while its process is a standby.
+func planOf(t *testing.T, e *Env, p manager.Program, args ...string) plan.Report {
 	t.Helper()
 	e.Writes()
-	args := []string{"--kube-api-content-type=application/json", "--secure-port=0"}
+	args = append(args, "--kube-api-content-type=application/json", "--secure-port=0")
 	report, err := testkit.Plan(t.Context(), p, restclient.CopyConfig(e.config), args)
 	if err != nil {
 		t.Fatal(err)
@@ -174,6 +176,78 @@ func TestPlanProblems(t *testing.T) {
 	})
 }
 
+// TestPlanOfThrottledWrite has an API server that limits the rate of requests. The client sends the write again.
+func TestPlanOfThrottledWrite(t *testing.T) {
+	p := deniedProgram(false)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		throttled := 0
+		e.BeforeWrite(func(string, *http.Request) error {
+			if throttled++; throttled > 1 {
+				return nil
+			}
+			return apierrors.NewTooManyRequests("later", 1)
+		})
+		wantReport(t, planOf(t, e, p), 0, "create configmaps ns/a")
+		if throttled != 2 {
+			t.Errorf("%d writes, want 2", throttled)
+		}
+	})
+}
+
+// TestPlanOfSlowWrite has a webhook that takes longer than --write-timeout, which the daemon copes with.
+func TestPlanOfSlowWrite(t *testing.T) {
+	p := deniedProgram(false)
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		e.BeforeWrite(func(_ string, r *http.Request) error {
+			select {
+			case <-time.After(5 * time.Second):
+				return nil
+			case <-r.Context().Done():
+				return context.Cause(r.Context())
+			}
+		})
+		wantReport(t, planOf(t, e, p), 0, "create configmaps ns/a")
+	})
+}
+
+// TestPlanOfTwoWrites has a controller that writes the labels and the status of each object twice in a call.
+func TestPlanOfTwoWrites(t *testing.T) {
+	p := ensureProgram()
+	p.Controllers = []controller.Descriptor{{Name: "test-controller", Workers: 1,
+		New: func(_ context.Context, c *controller.Context) (controller.Controller, error) {
+			widgets := controller.For[*Widget](c, controller.MayPatch(), controller.MayPatchStatus())
+			return widgets.Reconcile(func(ctx context.Context, r *controller.Request[*Widget]) error {
+				w, _ := r.Object()
+				metav1.SetMetaDataLabel(&w.ObjectMeta, "first", "1")
+				err := r.Patch(ctx, w)
+				metav1.SetMetaDataLabel(&w.ObjectMeta, "second", "2")
+				err = errors.Join(err, r.Patch(ctx, w))
+				w, _ = r.Object()
+				w.Status.Image = "v1"
+				err = errors.Join(err, r.UpdateStatus(ctx, w))
+				w.Status.Ports = 1
+				return errors.Join(err, r.UpdateStatus(ctx, w))
+			})
+		}}}
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(widget("ns", "v1"))
+		wantReport(t, planOf(t, e, p), 1, "patch widgets.test.example.com ns/a metadata.labels")
+		Update(e, "ns", "a", func(w *Widget) { w.Labels = map[string]string{"first": "1", "second": "2"} })
+		r := planOf(t, e, p)
+		wantReport(t, r, 0, "patch widgets/status.test.example.com ns/a status")
+		for _, c := range r.Changes {
+			if !strings.Contains(c.After, "image: v1\n  ports: 1\n") {
+				t.Errorf("the status would be\n%s", c.After)
+			}
+		}
+	})
+}
+
 // TestPlanWithoutStatusSubresource has a CRD whose kind has no status subresource.
 func TestPlanWithoutStatusSubresource(t *testing.T) {
 	p := oldProgram(1)
@@ -193,7 +267,7 @@ func TestPlanWithoutStatusSubresource(t *testing.T) {
 	})
 }
 
-// TestPlanCountsPausedObjects pauses one of two objects, which two controllers reconcile.
+// TestPlanCountsPausedObjects pauses one of two objects, which two controllers reconcile, and then one controller.
 func TestPlanCountsPausedObjects(t *testing.T) {
 	p := plannedProgram(false, nil)
 	p.Controllers = append(p.Controllers, controller.Descriptor{Name: "second-controller", Workers: 1,
@@ -211,6 +285,30 @@ func TestPlanCountsPausedObjects(t *testing.T) {
 		if r.PausedObjects != 1 {
 			t.Errorf("%d paused objects, want 1", r.PausedObjects)
 		}
+		r = planOf(t, e, p, "--paused-controllers=second-controller")
+		wantReport(t, r, 1, "create configmaps ns/b", "create secrets ns/b")
+		if r.PausedObjects != 2 {
+			t.Errorf("%d paused objects while a controller is paused, want 2", r.PausedObjects)
+		}
+	})
+}
+
+// TestPlanOfRoleBinding has a controller that owns a RoleBinding.
+func TestPlanOfRoleBinding(t *testing.T) {
+	p := syncing(func(c *controller.Context) (controller.Controller, error) {
+		sets := controller.For[*appsv1.StatefulSet](c)
+		bindings := controller.Owns[*rbacv1.RoleBinding](sets)
+		return sets.Reconcile(func(ctx context.Context, r *controller.Request[*appsv1.StatefulSet]) error {
+			_, err := bindings.Ensure(ctx, r, r.Key().Name, func(b *rbacv1.RoleBinding) {
+				b.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"}
+			})
+			return err
+		})
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.LoseLead()
+		e.Create(setOf("a"))
+		wantReport(t, planOf(t, e, p), 0, "create rolebindings.rbac.authorization.k8s.io ns/a")
 	})
 }
 

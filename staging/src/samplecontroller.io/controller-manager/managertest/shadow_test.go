@@ -85,8 +85,8 @@ func TestShadow(t *testing.T) {
 var noDryRun = apierrors.NewBadRequest(`admission webhook "w.example.com" does not support dry run`)
 
 // deniedProgram has a controller that owns a ConfigMap for each StatefulSet. If the ConfigMap is denied, the status
-// says so and the sync succeeds, as with package workload.
-func deniedProgram() manager.Program {
+// says so. The sync then succeeds, as with package workload, unless it fails.
+func deniedProgram(fails bool) manager.Program {
 	p := syncing(func(c *controller.Context) (controller.Controller, error) {
 		sets := controller.For[*appsv1.StatefulSet](c, controller.MayPatchStatus())
 		configMaps := controller.Owns[*corev1.ConfigMap](sets)
@@ -98,7 +98,9 @@ func deniedProgram() manager.Program {
 			_, err := configMaps.Ensure(ctx, r, set.Name, func(*corev1.ConfigMap) {})
 			if failure, ok := errors.AsType[*controller.Failure](err); ok {
 				set.Status.Conditions = []appsv1.StatefulSetCondition{{Type: "Denied", Status: "True", Reason: failure.Reason}}
-				err = nil
+				if !fails {
+					err = nil
+				}
 			}
 			return errors.Join(err, r.UpdateStatus(ctx, set))
 		})
@@ -109,7 +111,7 @@ func deniedProgram() manager.Program {
 
 // TestShadowWantsRefusedWrites has writes that the API server refuses as dry runs, and syncs between their tries.
 func TestShadowWantsRefusedWrites(t *testing.T) {
-	p := deniedProgram()
+	p := deniedProgram(false)
 	Run(t, p, func(t *testing.T, e *Env) {
 		refused := []string{"create configmaps ns/a"}
 		e.BeforeWrite(func(write string, _ *http.Request) error {
@@ -137,31 +139,64 @@ func TestShadowWantsRefusedWrites(t *testing.T) {
 }
 
 // TestShadowOfDeniedWrite has a quota that denies a write to the leader and to the shadow. They agree if the
-// status says so.
+// status says so, also if the sync fails.
 func TestShadowOfDeniedWrite(t *testing.T) {
-	p := deniedProgram()
+	for _, fails := range []bool{false, true} {
+		p := deniedProgram(fails)
+		Run(t, p, func(t *testing.T, e *Env) {
+			rejecting(e, "create configmaps", errQuota)
+			denied := []appsv1.StatefulSetCondition{{Type: "Denied", Status: "True", Reason: controller.ReasonWriteDenied}}
+			set := setOf("a")
+			set.Status.Conditions = denied
+			e.Create(set)
+			time.Sleep(5 * plan.Lasting)
+			wantDifferences(t, p.Name, nil)
+			Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Status.Conditions = nil })
+			time.Sleep(5 * plan.Lasting)
+			wantDifferences(t, p.Name, map[string]float64{"statefulsets/status.apps": 1})
+			Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Status.Conditions = denied })
+			e.Settle()
+			wantDifferences(t, p.Name, nil)
+		}, "--shadow")
+	}
+}
+
+// TestShadowOfFailingWrite has a webhook that fails for the leader, too. The status says so only after some time.
+func TestShadowOfFailingWrite(t *testing.T) {
+	p := failureProgram(showing)
 	Run(t, p, func(t *testing.T, e *Env) {
-		e.BeforeWrite(func(write string, _ *http.Request) error {
-			if write == "create configmaps ns/a" {
-				return apierrors.NewForbidden(corev1.Resource("configmaps"), "a", errors.New("exceeded quota"))
-			}
-			return nil
-		})
-		set := setOf("a")
-		denied := appsv1.StatefulSetCondition{Type: "Denied", Status: "True", Reason: controller.ReasonWriteDenied}
-		set.Status.Conditions = []appsv1.StatefulSetCondition{denied}
-		e.Create(set)
+		rejecting(e, "create secrets", webhookDenial(500, "lookup failed"))
+		e.Create(widget("ns", "v1"))
 		time.Sleep(5 * plan.Lasting)
-		wantDifferences(t, p.Name, nil)
-		Update(e, "ns", "a", func(s *appsv1.StatefulSet) { s.Status.Conditions = nil })
-		time.Sleep(5 * plan.Lasting)
-		wantDifferences(t, p.Name, map[string]float64{"statefulsets/status.apps": 1})
+		wantDifferences(t, p.Name, map[string]float64{"widgets/status.test.example.com": 1})
+	}, "--shadow")
+}
+
+// TestShadowWantsRefusedStatus has a CRD that lacks a field of the status, which only the shadow writes.
+func TestShadowWantsRefusedStatus(t *testing.T) {
+	p := oldProgram(1)
+	Run(t, p, func(t *testing.T, e *Env) {
+		installOlderCRD(e, "ns", "status/properties/image", `{"status":{"image":"v0"}}`)
+		e.Create(widget("ns", "v1"))
+		time.Sleep(2 * plan.Lasting) // a failure is retried with backoff
+		wantDifferences(t, p.Name, map[string]float64{"widgets/status.old.example.com": 1})
+	}, "--shadow")
+}
+
+// TestShadowWantsWriteThatIsRefused has a controller that writes no status, which could say that a write is refused.
+func TestShadowWantsWriteThatIsRefused(t *testing.T) {
+	p := ensureProgram()
+	Run(t, p, func(t *testing.T, e *Env) {
+		rejecting(e, "create services", errQuota)
+		e.Create(owner("ns", map[string]string{"TCP": "1"}))
+		time.Sleep(2 * plan.Lasting) // a failure is retried with backoff
+		wantDifferences(t, p.Name, map[string]float64{"services": 1})
 	}, "--shadow")
 }
 
 // TestPlanRepeatsRefusedWrite has a refused write and a conflict in one call, which is then repeated.
 func TestPlanRepeatsRefusedWrite(t *testing.T) {
-	p := deniedProgram()
+	p := deniedProgram(false)
 	Run(t, p, func(t *testing.T, e *Env) {
 		e.LoseLead()
 		e.Create(setOf("a"))

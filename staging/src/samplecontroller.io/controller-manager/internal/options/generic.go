@@ -78,7 +78,7 @@ func (o *GenericOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.WarmStandby, "warm-standby", o.WarmStandby,
 		"Campaign only after the caches are filled, so that a new leader can start work at once. A cache that waits for an API, a permission or the repair of a resource does not delay the campaign.")
 	fs.BoolVar(&o.Shadow, "shadow", o.Shadow,
-		"Run beside the leader, never campaign, and send each write as a dry run. A write that the shadow still wants after 10 s, because the leader has not made it, is a difference: see /debug/controllers and the metric shadow_differences. Use it to try a new version or new flags.")
+		"Run beside the leader, never campaign, and send each write as a dry run. A write that the shadow still wants after 10 s, because the leader has not made it, is a difference, also if the API server refuses it, unless the status says so: see /debug/controllers and the metric shadow_differences. Use it to try a new version or new flags.")
 	fs.DurationVar(&o.ControllerShutdownTimeout, "controller-shutdown-timeout", o.ControllerShutdownTimeout,
 		"How long to wait for the controllers to finish their current syncs. After that the process exits without releasing the Lease. 0 means no limit. "+
 			"At the end no write takes longer than --write-timeout, so a sync, which may take --sync-timeout, exceeds this only if it waits for something else.")

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,8 @@ type syncID struct{ controller, queue, key string }
 // writeID identifies a write.
 type writeID struct{ verb, resource, namespace, name string }
 
+func (c Change) id() writeID { return writeID{c.Verb, c.Resource, c.Namespace, c.Name} }
+
 // wanted is what a shadow wants to write.
 type wanted struct {
 	Difference
@@ -51,28 +54,25 @@ func newDifferences() *differences {
 	return &differences{bySync: map[syncID]map[writeID]*wanted{}, counts: map[series]int{}}
 }
 
-// update sets the writes that a sync wants, and returns after how long to call it again; 0 means not because of them.
-// If the sync failed, the writes that it does not want now are kept, because it may not have got to them.
-func (d *differences) update(id syncID, changes []Change, failed bool, now time.Time) time.Duration {
+// update sets the writes that a sync wants, beside those of earlier ones that are kept. It returns after how long to
+// call the sync again; 0 means not because of them.
+func (d *differences) update(id syncID, changes []Change, isKept func(Change) bool, now time.Time) time.Duration {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	before := d.bySync[id]
-	next := map[writeID]*wanted{}
-	if failed {
-		next = before
-	}
+	next := maps.Clone(before)
 	if next == nil {
 		next = map[writeID]*wanted{}
 	}
+	maps.DeleteFunc(next, func(_ writeID, w *wanted) bool { return !isKept(w.Change) })
 	again := Lasting
 	for _, c := range changes {
 		c.Before, c.After = "", ""
-		write := writeID{c.Verb, c.Resource, c.Namespace, c.Name}
-		w := before[write]
+		w := before[c.id()]
 		if w == nil {
 			w = &wanted{Difference: Difference{Since: now}}
 		}
-		w.Change, next[write] = c, w
+		w.Change, next[c.id()] = c, w
 		switch left := c.delay + Lasting - now.Sub(w.Since); {
 		case w.lasts:
 		case left > 0:
@@ -163,7 +163,7 @@ type Metrics struct {
 func NewMetrics(namespace string, register func(...metrics.StableCollector)) *Metrics {
 	m := &Metrics{desc: metrics.NewDesc(namespace+"_shadow_differences",
 		"Number of writes that this shadow still wants 10 s after it first did, so that the leader does not make them. "+
-			"Only a process with --shadow has it.",
+			"The interval by which the leader may delay a status is added. Only a process with --shadow has it.",
 		[]string{"controller", "resource"}, nil, metrics.ALPHA, "")}
 	register(m)
 	return m

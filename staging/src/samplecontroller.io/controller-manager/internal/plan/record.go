@@ -4,11 +4,14 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"samplecontroller.io/controller-manager/internal/requests"
+	"samplecontroller.io/controller-manager/internal/truncate"
 	"samplecontroller.io/controller-manager/internal/writes"
 )
 
@@ -60,10 +64,17 @@ func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	var before object
 	if target.Name != "" && (target.Subresource() == "" || target.Subresource() == "status") {
-		var err error
-		if before, err = t.read(request, target); err != nil {
+		found, later, err := t.read(request, target)
+		if (err != nil || later != nil) && request.Body != nil {
+			request.Body.Close() // required of every RoundTripper
+		}
+		if err != nil {
 			return nil, fmt.Errorf("reading %s %s before its dry run: %w", target.Resource, change.ObjectName(), err)
 		}
+		if later != nil {
+			return later, nil
+		}
+		before = found
 	}
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
@@ -80,6 +91,8 @@ func (t *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 		s.record(change, before, body)
 	case code == http.StatusConflict, isGone:
 		// The cache is stale. The sync is called again.
+	case isLater(response):
+		// The client sends the request again. If it gives up, the sync fails.
 	default:
 		s.refuse(change, body, response.Status)
 	}
@@ -103,14 +116,26 @@ func nameIn(request *http.Request) string {
 	return named.Name
 }
 
-// changesNothing reports whether a create only asks for something.
+// changesNothing reports whether a write only asks for something, or is an Event.
 func changesNothing(t writes.Target) bool {
-	return strings.HasSuffix(t.Resource, ".authorization.k8s.io") || strings.HasSuffix(t.Resource, ".authentication.k8s.io") ||
-		t.Resource == "serviceaccounts/token" || t.Resource == "events" || t.Resource == "events.events.k8s.io"
+	switch _, group, _ := strings.Cut(t.Resource, "."); {
+	case group == "authorization.k8s.io", group == "authentication.k8s.io", t.Resource == "serviceaccounts/token":
+		return t.Verb == "create"
+	default:
+		return t.Resource == "events" || t.Resource == "events.events.k8s.io"
+	}
 }
 
-// read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get.
-func (t *recording) read(request *http.Request, target writes.Target) (object, error) {
+// isLater reports whether the API server asks a client to send a request again, as client-go does.
+func isLater(response *http.Response) bool {
+	_, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	code := response.StatusCode
+	return err == nil && (code == http.StatusTooManyRequests || code >= http.StatusInternalServerError)
+}
+
+// read returns the object of a request as stored, nil if there is none. It lists, because controllers may not get. If
+// the client is to send the request later, it returns that response instead.
+func (t *recording) read(request *http.Request, target writes.Target) (_ object, later *http.Response, _ error) {
 	place := *request.URL
 	suffix := "/" + target.Name
 	if subresource := target.Subresource(); subresource != "" {
@@ -122,7 +147,7 @@ func (t *recording) read(request *http.Request, target writes.Target) (object, e
 	}.Encode()
 	list, err := http.NewRequestWithContext(request.Context(), http.MethodGet, place.String(), http.NoBody)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	list.Header = request.Header.Clone()
 	list.Header.Del("Content-Type")
@@ -130,25 +155,35 @@ func (t *recording) read(request *http.Request, target writes.Target) (object, e
 	list.Header.Set("Accept", runtime.ContentTypeJSON)
 	response, err := t.next.RoundTrip(list)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body, err := writes.Fetch(response)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.New(messageOf(body, response.Status))
+	switch {
+	case isLater(response):
+		return nil, response, nil
+	case response.StatusCode != http.StatusOK:
+		return nil, nil, errors.New(messageOf(body, response.Status))
 	}
 	var found struct {
 		Kind, APIVersion string
 		Items            []object
 	}
-	if err := json.Unmarshal(body, &found); err != nil || len(found.Items) == 0 {
-		return nil, err
+	if err := decode(body, &found); err != nil || len(found.Items) == 0 {
+		return nil, nil, err
 	}
 	o := found.Items[0]
 	o["kind"], o["apiVersion"] = strings.TrimSuffix(found.Kind, "List"), found.APIVersion
-	return o, nil
+	return o, nil, nil
+}
+
+// decode decodes JSON, with numbers as they are, because a float64 cannot hold every int64.
+func decode(body []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	return decoder.Decode(into)
 }
 
 // messageOf returns the message of a Status, or else the other text.
@@ -168,7 +203,7 @@ func (s *call) record(c Change, before object, answer []byte) {
 	isStatus := c.isStatus()
 	var after object
 	if c.Verb != "delete" && c.Verb != "deletecollection" {
-		if err := json.Unmarshal(answer, &after); err != nil {
+		if err := decode(answer, &after); err != nil {
 			after = nil
 		}
 		if c.Name == "" {
@@ -180,24 +215,33 @@ func (s *call) record(c Change, before object, answer []byte) {
 	if c.Resource == "secrets" {
 		mask(before, after)
 	}
-	if c.Fields = before.differences(after); len(c.Fields) == 0 && before != nil && after != nil {
-		return
-	}
-	c.Before, c.After = before.yaml(), after.yaml()
+	c.Fields, c.Before, c.After = before.differences(after), before.yaml(), after.yaml()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.changes = slices.DeleteFunc(s.changes, c.replaces)
+	if len(c.Fields) == 0 && before != nil && after != nil {
+		return
+	}
 	s.changes = append(s.changes, c)
+}
+
+// replaces reports whether a write also has what an earlier one of the call would change. None of them is stored, so
+// each status is complete, and so is each patch of the object that is reconciled.
+func (c Change) replaces(earlier Change) bool {
+	isOther := func(field string) bool { return !slices.Contains(c.Fields, field) }
+	return c.id() == earlier.id() && (c.isStatus() || !slices.ContainsFunc(earlier.Fields, isOther))
 }
 
 // refuse records a dry run that the API server refused.
 func (s *call) refuse(c Change, answer []byte, status string) {
-	message := messageOf(answer, status)
+	message, _ := truncate.Object(messageOf(answer, status))
 	problem := Problem{Controller: c.Controller, For: c.For, Write: c.String(), Message: message}
+	c.isUnsupported = strings.Contains(message, noDryRun)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.refused = append(s.refused, c)
-	if strings.Contains(message, noDryRun) {
-		s.unknown, s.unsupported = append(s.unknown, problem), append(s.unsupported, c)
+	if c.isUnsupported {
+		s.unknown = append(s.unknown, problem)
 	} else {
 		s.errors = append(s.errors, problem)
 	}

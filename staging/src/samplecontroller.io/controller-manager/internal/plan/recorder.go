@@ -38,7 +38,8 @@ type Change struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 
-	delay time.Duration // see Delayed
+	delay         time.Duration // see Delayed
+	isUnsupported bool          // a webhook refused it because it was a dry run
 }
 
 // ObjectName returns namespace and name of the object.
@@ -107,7 +108,7 @@ type call struct {
 	mutex           sync.Mutex
 	changes         []Change // of dry runs that succeeded
 	refused         []Change // of all others
-	unsupported     []Change // of those that a webhook refused because they were dry runs
+	hasStatus       bool     // see ComparedStatus
 	unknown, errors []Problem
 }
 
@@ -134,21 +135,23 @@ func (r *Recorder) end(queue string, s *call, err error) time.Duration {
 	if isOther {
 		s.errors = append(s.errors, Problem{Controller: s.controller, For: s.key, Message: err.Error()})
 	}
-	others := s.refused
-	if r.shadow != nil {
-		others = s.unsupported // the others are refused to the leader, too, which the status then says
+	isStatus, tried, others := Change.isStatus, slices.Concat(s.changes, s.refused), s.refused
+	if r.shadow != nil && s.hasStatus { // which says what is refused, to the leader, too
+		others = slices.DeleteFunc(others, func(c Change) bool { return !c.isUnsupported && !isStatus(c) })
 	}
 	// A status would describe what the API server answers to the real write. A dry run does not tell.
-	isStatus := Change.isStatus
 	followed := 0
 	if isOther || slices.ContainsFunc(slices.Concat(s.changes, others), func(c Change) bool { return !isStatus(c) }) {
 		all := len(s.changes)
-		s.changes, others = slices.DeleteFunc(s.changes, isStatus), slices.DeleteFunc(others, isStatus)
+		s.changes = slices.DeleteFunc(s.changes, isStatus)
 		followed = all - len(s.changes)
 	}
 	if r.shadow != nil {
-		wanted := slices.Concat(s.changes, others)
-		return r.shadow.update(syncID{s.controller, queue, s.key}, wanted, err != nil, time.Now())
+		isKept := func(c Change) bool { // the sync may not have got to it
+			return err != nil && !(s.hasStatus && isStatus(c)) &&
+				!slices.ContainsFunc(tried, func(t Change) bool { return t.id() == c.id() })
+		}
+		return r.shadow.update(syncID{s.controller, queue, s.key}, slices.Concat(s.changes, others), isKept, time.Now())
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -166,6 +169,16 @@ func Finalize(ctx context.Context, c Change) {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.changes = append(s.changes, c)
+	}
+}
+
+// ComparedStatus records that the status of the object is as wanted, or can be written. A shadow then expects it to say
+// which writes are refused.
+func ComparedStatus(ctx context.Context) {
+	if s, ok := ctx.Value(callKey{}).(*call); ok {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.hasStatus = true
 	}
 }
 

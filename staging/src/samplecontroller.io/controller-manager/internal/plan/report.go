@@ -25,7 +25,7 @@ type Report struct {
 	FollowingStatuses int `json:"followingStatuses"`
 	// NotPlanned are the controllers that cannot be planned.
 	NotPlanned []string `json:"notPlanned"`
-	// PausedObjects is the number of objects that are not planned because they are paused.
+	// PausedObjects is the number of objects that are paused for at least one controller, which is not planned for them.
 	PausedObjects int `json:"pausedObjects"`
 	// Unknown are the writes that a webhook refuses as dry runs. Errors are all others that fail, and all else
 	// that keeps the plan from being complete.

@@ -84,7 +84,7 @@ func TestJSON(t *testing.T) {
 func TestDifferenceMustLast(t *testing.T) {
 	r, id, now := NewShadow(), syncID{"foo-controller", "foo-controller", "ns/foo"}, time.Now()
 	update := func(after time.Duration, failed bool, changes ...Change) time.Duration {
-		return r.shadow.update(id, changes, failed, now.Add(after))
+		return r.shadow.update(id, changes, func(Change) bool { return failed }, now.Add(after))
 	}
 	want := func(what string, n int) {
 		t.Helper()
@@ -114,15 +114,30 @@ func TestDifferenceMustLast(t *testing.T) {
 	want("again", 0)
 }
 
-// TestShadowWantsRefusedStatus has a sync whose only write is a status that the API server refuses: because it is a dry
-// run, or to the leader, too.
-func TestShadowWantsRefusedStatus(t *testing.T) {
-	for status, want := range map[string]time.Duration{"400 webhook w " + noDryRun: Lasting, "403 Forbidden": 0} {
+// TestShadowOfRefusedWrite has a sync whose only write the API server refuses: because it is a dry run, or to the
+// leader, too. A status may say so.
+func TestShadowOfRefusedWrite(t *testing.T) {
+	const webhook, forbidden = "400 webhook w " + noDryRun, "403 Forbidden"
+	for _, tc := range []struct {
+		resource, status string
+		hasStatus, want  bool
+	}{
+		{"foos/status.example.com", webhook, false, true},
+		{"foos/status.example.com", forbidden, false, true},
+		{"deployments.apps", webhook, false, true},
+		{"deployments.apps", webhook, true, true},
+		{"deployments.apps", forbidden, false, true},
+		{"deployments.apps", forbidden, true, false},
+	} {
 		r := NewShadow()
 		ctx, end := r.Begin(t.Context(), "foo-controller", "foo-controller", "ns/foo")
-		ctx.Value(callKey{}).(*call).refuse(Change{Verb: "patch", Resource: "foos/status.example.com"}, nil, status)
-		if again := end(false, errors.New("denied")); again != want || (len(r.shadow.bySync) == 1) != (want > 0) {
-			t.Errorf("%s: the sync is called again after %v, and the shadow wants %v", status, again, r.shadow.bySync)
+		if tc.hasStatus {
+			ComparedStatus(ctx)
+		}
+		ctx.Value(callKey{}).(*call).refuse(Change{Verb: "patch", Resource: tc.resource}, nil, tc.status)
+		again := end(false, errors.New("denied"))
+		if (again == Lasting) != tc.want || (len(r.shadow.bySync) == 1) != tc.want {
+			t.Errorf("%+v: the sync is called again after %v, and the shadow wants %v", tc, again, r.shadow.bySync)
 		}
 	}
 }

@@ -5,7 +5,10 @@
 // probes.
 package truncate
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // maxText is the maximum length of a text in bytes.
 const maxText = 500
@@ -27,4 +30,15 @@ func Error(err error) string {
 		return ""
 	}
 	return Text(err.Error())
+}
+
+// Object returns the message of the API server for a patch without the object that it quotes if it cannot decode the
+// result. ok is false for other messages.
+func Object(message string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(strings.TrimSpace(message), `"" is invalid: patch: Invalid value: `)
+	object, err := strconv.QuotedPrefix(rest)
+	if !ok || err != nil {
+		return message, false
+	}
+	return strings.Clone(strings.TrimPrefix(rest[len(object):], ": ")), true
 }

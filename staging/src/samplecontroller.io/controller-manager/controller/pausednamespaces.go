@@ -50,6 +50,7 @@ type pausedNamespaces struct {
 	mutex    sync.Mutex
 	reported map[string]string // the invalid value of each namespace that an Event has reported
 	missing  *lru.Cache        // an absence by namespace
+	live     liveNamespaces
 }
 
 // absence is when objects first and last waited for a namespace that the cache lacks.
@@ -74,9 +75,11 @@ func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	n := &pausedNamespaces{shared: s, key: PauseAnnotation(s.Program), factory: informers.NewFactory(),
 		reported: map[string]string{}, missing: lru.New(maxReported)}
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	n.live.client = client.Resource(resource)
 	informer := informers.InformerFor[*metav1.PartialObjectMetadata](n.factory, resource,
-		client.Resource(resource).Namespace(""), informers.WithTransform(n.trim))
+		n.live.client.Namespace(""), informers.WithTransform(n.trim))
 	n.store = informer.GetStore()
+	n.live.confirmed.owners = n.store
 	if _, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerDetailedFuncs[*metav1.PartialObjectMetadata]{
 		AddFunc:    func(namespace *metav1.PartialObjectMetadata, _ bool) { n.changed(namespace, nil) },
 		UpdateFunc: func(before, namespace *metav1.PartialObjectMetadata) { n.changed(namespace, before) },
@@ -151,11 +154,13 @@ func (n *pausedNamespaces) mayCome(namespace string) bool {
 
 var noNamespace = &metav1.PartialObjectMetadata{}
 
+// get returns a namespace, noNamespace if it is not known.
 func (n *pausedNamespaces) get(namespace string) *metav1.PartialObjectMetadata {
-	if cached, found, err := n.store.GetByKey(namespace); err == nil && found {
-		return cached.(*metav1.PartialObjectMetadata)
+	cached, found, err := n.store.GetByKey(namespace)
+	if err != nil || !found {
+		return n.live.newer(namespace, noNamespace)
 	}
-	return noNamespace
+	return n.live.newer(namespace, cached.(*metav1.PartialObjectMetadata))
 }
 
 func (n *pausedNamespaces) uid(namespace string) types.UID { return n.get(namespace).UID }

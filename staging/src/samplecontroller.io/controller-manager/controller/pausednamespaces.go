@@ -83,6 +83,7 @@ func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	if _, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerDetailedFuncs[*metav1.PartialObjectMetadata]{
 		AddFunc:    func(namespace *metav1.PartialObjectMetadata, _ bool) { n.changed(namespace, nil) },
 		UpdateFunc: func(before, namespace *metav1.PartialObjectMetadata) { n.changed(namespace, before) },
+		DeleteFunc: func(namespace cache.DeletedObject[*metav1.PartialObjectMetadata]) { n.forget(namespace.GetName()) },
 	}, cache.HandlerOptions{}); err != nil {
 		return nil, fmt.Errorf("reading the pause annotations of namespaces: %w", err)
 	}
@@ -174,9 +175,20 @@ func (n *pausedNamespaces) isNews(namespace, invalid string) bool {
 	return !known || before != invalid
 }
 
+// forget forgets the invalid value of a namespace, so that it is reported if it comes back.
+func (n *pausedNamespaces) forget(namespace string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	delete(n.reported, namespace)
+}
+
 // changed enqueues the objects of a namespace whose annotation has changed, or for which they wait.
 func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetadata) {
 	value, ok := namespace.Annotations[n.key]
+	p := newPause(value, "")
+	if !ok || p == nil || !p.isInvalid {
+		n.forget(namespace.Name)
+	}
 	isAwaited := false
 	if before == nil {
 		before = noNamespace
@@ -188,7 +200,7 @@ func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetada
 	}
 	trigger := "namespace resumed"
 	switch {
-	case ok && newPause(value, "") != nil:
+	case ok && p != nil:
 		trigger = "namespace paused"
 	case isAwaited:
 		trigger = "namespace read"

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,6 +232,12 @@ func (n *pausedNamespaces) follow(ctx context.Context) {
 }
 
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// areRead reports whether the cache holds all namespaces, and their watch works.
+func (n *pausedNamespaces) areRead() bool {
+	fails := func(r informers.Resource) bool { return !r.Served || r.Failure != nil }
+	return n.state.Load() == namespacesReadable && !slices.ContainsFunc(n.factory.Resources(), fails)
+}
 
 // update sets the state. err is why the namespaces are not read, nil if they are. isLate is whether that has lasted for
 // namespacesWait. Neither an interrupted watch nor a short denial, such as by an API server that starts, changes

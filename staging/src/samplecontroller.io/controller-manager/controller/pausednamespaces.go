@@ -47,7 +47,7 @@ type pausedNamespaces struct {
 	factory  *informers.Factory
 	store    cache.Store
 	state    atomic.Int32
-	waiting  atomic.Bool // objects were postponed
+	waiting  atomic.Pointer[time.Time] // since when objects are postponed, nil if none is
 	mutex    sync.Mutex
 	reported map[string]string // the invalid value of each namespace that an Event has reported
 	missing  *lru.Cache        // an absence by namespace
@@ -58,8 +58,8 @@ type pausedNamespaces struct {
 type absence struct{ first, last time.Time }
 
 // StartPauses begins to watch the pause annotations of namespaces. Call stop at the end. With Shared.Namespace
-// it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored, and so it is
-// while the API server does not permit to read namespaces, or has not answered within 10 s of the start.
+// it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored. So it is while
+// the API server does not permit to read namespaces, or if it has not listed them 10 s after an object first waits.
 func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	if s.Program == "" {
 		return func() {}, nil
@@ -127,7 +127,8 @@ func (n *pausedNamespaces) trim(obj any) (any, error) {
 func (n *pausedNamespaces) annotation(namespace string) (value string, ok bool, err error) {
 	switch n.state.Load() {
 	case namespacesUnknown:
-		n.waiting.Store(true)
+		now := time.Now()
+		n.waiting.CompareAndSwap(nil, &now)
 		return "", false, errNamespacesUnknown
 	case namespacesUnreadable:
 		return "", false, nil
@@ -225,10 +226,26 @@ func (n *pausedNamespaces) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-late.C:
-			isLate = true
+			if wait := n.waits(); wait > 0 && !wasDenied {
+				late.Reset(wait)
+			} else {
+				isLate = true
+			}
 		case <-changed:
 		}
 	}
+}
+
+// waits returns how long to wait for the first list before it is given up. Until an object waits, which may be long
+// after the start, there is no haste.
+func (n *pausedNamespaces) waits() time.Duration {
+	if n.state.Load() != namespacesUnknown {
+		return 0
+	}
+	if since := n.waiting.Load(); since != nil {
+		return namespacesWait - time.Since(*since)
+	}
+	return time.Second
 }
 
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
@@ -262,7 +279,7 @@ func (n *pausedNamespaces) update(ctx context.Context, err error, isLate bool) {
 	} else if before == namespacesUnreadable {
 		logger.Info("Namespaces can be read now: their pause annotation counts", "annotation", n.key)
 	}
-	if n.waiting.Swap(false) || before != namespacesUnknown {
+	if n.waiting.Swap(nil) != nil || before != namespacesUnknown {
 		n.shared.enqueueAll("", "namespaces read")
 	}
 }

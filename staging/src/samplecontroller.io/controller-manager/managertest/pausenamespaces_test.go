@@ -171,10 +171,11 @@ func TestFailingWatchOfNamespaces(t *testing.T) {
 // TestUnansweredNamespaces never answers the requests for namespaces. Nothing is written until it is given up.
 func TestUnansweredNamespaces(t *testing.T) {
 	runGuarded(t, &namespacesGuard{hangs: true}, func(t *testing.T, e *Env) {
+		sleep(time.Minute) // the wait begins with the first object
 		e.Create(widget("ns", "v1"))
-		sleep(5 * time.Second)
-		expect(t, "writes after 5 s", e.Writes())
-		sleep(10 * time.Second)
+		sleep(9 * time.Second)
+		expect(t, "writes after 9 s", e.Writes())
+		sleep(6 * time.Second)
 		expect(t, "writes after 15 s", e.Writes(), "create secrets ns/a", statusPatch)
 		expectGauges(t, "no answer", 0, 0)
 	})

@@ -19,9 +19,10 @@ func newLogLevelCommand() *cobra.Command {
 	v := &verb{}
 	command := &cobra.Command{
 		Use:   "log-level verbosity",
-		Short: "Set the log verbosity of the leader, until its restart.",
-		Long: `Set the log verbosity of the leader, until its restart: 0 to 7, where 2 is for production,
-4 shows each sync, and 6 and 7 show requests of a daemon that was started with --v=6.
+		Short: "Set the log verbosity of the leader.",
+		Long: `Set the log verbosity of the leader: 0 to 7, where 2 is for production, 4 shows each
+sync, and 6 and 7 show requests of a daemon that was started with --v=6. It lasts until
+the restart of the leader, or until v changes in its --config file.
 
 The replica gets a token of the ServiceAccount ` + cluster.Daemon + `-log-level,
 which is valid for 10 minutes and may do nothing else. To request it you need the

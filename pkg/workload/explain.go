@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -109,16 +110,17 @@ func (d decision) next(state State) string {
 	}
 }
 
-// summary returns the status in one line: the condition that is True, and the counts.
+// summary returns the status in one line: the conditions that are True, and the counts. A paused object has two.
 func summary(s workloadv1alpha1.Status) string {
 	if len(s.Conditions) == 0 {
 		return ""
 	}
-	verdict := "no condition is True"
+	var verdicts []string
 	for _, c := range s.Conditions {
 		if c.Status == metav1.ConditionTrue {
-			verdict = c.Type + ", " + c.Reason
+			verdicts = append(verdicts, c.Type+", "+c.Reason)
 		}
 	}
+	verdict := cmp.Or(strings.Join(verdicts, "; "), "no condition is True")
 	return fmt.Sprintf("%s, %d of %d available, generation %d", verdict, s.AvailableReplicas, s.Replicas, s.ObservedGeneration)
 }

@@ -46,9 +46,10 @@ var reasons = []string{
 	workloadv1alpha1.ReasonReplicasUnavailable,
 }
 
-// States that no status has. By the kstatus convention, an object is Reconciling while its
-// status is not for its current generation.
+// States that no condition Ready has. By the kstatus convention, an object is Reconciling while its
+// status is not for its current generation. While it is paused, its status says nothing of its present state.
 var (
+	leftAlone   = controller.State{Condition: workloadv1alpha1.ConditionPaused, Reason: "Paused"}
 	unobserved  = controller.State{Condition: workloadv1alpha1.ConditionReconciling, Reason: "Unobserved"}
 	undecodable = controller.State{Condition: workloadv1alpha1.ConditionStalled, Reason: tolerant.ReasonUndecodable}
 	other       = controller.State{Condition: workloadv1alpha1.ConditionStalled, Reason: "Other"}
@@ -64,13 +65,13 @@ var states = func() map[string]controller.State {
 }()
 
 // States returns the states in which an object may be counted, one for each reason and those
-// of objects whose status gives none.
+// of objects whose status gives none, or which are paused.
 func States() []controller.State {
 	var all []controller.State
 	for _, reason := range reasons {
 		all = append(all, states[reason])
 	}
-	return append(all, unobserved, undecodable, other)
+	return append(all, leftAlone, unobserved, undecodable, other)
 }
 
 // state returns the state of a cached object.
@@ -79,6 +80,10 @@ func (a Adapter[T]) state(obj T) controller.State {
 		return undecodable
 	}
 	status := a.Status(obj)
+	isPaused := meta.IsStatusConditionTrue(status.Conditions, workloadv1alpha1.ConditionPaused)
+	if isPaused && obj.GetDeletionTimestamp() == nil {
+		return leftAlone
+	}
 	ready := meta.FindStatusCondition(status.Conditions, workloadv1alpha1.ConditionReady)
 	if ready == nil || status.ObservedGeneration != obj.GetGeneration() {
 		return unobserved

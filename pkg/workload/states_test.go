@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -36,6 +37,12 @@ func fooWith(name, reason string) *samplev1alpha1.Foo {
 	}
 }
 
+// pause adds the condition of a paused object.
+func pause(foo *samplev1alpha1.Foo) {
+	meta.SetStatusCondition(&foo.Status.Conditions, metav1.Condition{Type: "Paused", Status: metav1.ConditionTrue,
+		Reason: "PausedByNamespace"})
+}
+
 func TestStateOfObjects(t *testing.T) {
 	changed := func(change func(*samplev1alpha1.Foo)) *samplev1alpha1.Foo {
 		foo := fooWith("a", "Available")
@@ -53,6 +60,15 @@ func TestStateOfObjects(t *testing.T) {
 		"new": {&samplev1alpha1.Foo{ObjectMeta: metav1.ObjectMeta{Generation: 1}},
 			controller.State{Condition: "Reconciling", Reason: "Unobserved"}},
 		"a status for an earlier generation": {changed(func(foo *samplev1alpha1.Foo) { foo.Generation++ }), controller.State{Condition: "Reconciling", Reason: "Unobserved"}},
+		"paused":                             {changed(pause), controller.State{Condition: "Paused", Reason: "Paused"}},
+		"changed while paused": {changed(func(foo *samplev1alpha1.Foo) {
+			pause(foo)
+			foo.Generation++
+		}), controller.State{Condition: "Paused", Reason: "Paused"}},
+		"deleted while paused": {changed(func(foo *samplev1alpha1.Foo) {
+			pause(foo)
+			foo.DeletionTimestamp = &metav1.Time{}
+		}), controller.State{Condition: "Ready", Reason: "Available"}},
 		"undecodable": {changed(func(foo *samplev1alpha1.Foo) {
 			foo.Annotations = map[string]string{tolerant.AnnotationDecodeError: "spec: array where object is expected"}
 		}), controller.State{Condition: "Stalled", Reason: "Undecodable"}},

@@ -47,6 +47,20 @@ func TestSummaryNamesTheTrueCondition(t *testing.T) {
 	}
 }
 
+// A paused object keeps its verdict.
+func TestSummaryOfPausedObject(t *testing.T) {
+	byAnnotation := metav1.Condition{Type: "Paused", Status: metav1.ConditionTrue, Reason: "PausedByAnnotation"}
+	status := NewStatus(owner(), State{Deployment: deployment()}, workloadv1alpha1.Status{}, later)
+	status.Conditions = append(status.Conditions, byAnnotation)
+	if got, want := summary(status), "Ready, Available; Paused, PausedByAnnotation, 3 of 3 available, generation 4"; got != want {
+		t.Errorf("summary %q, want %q", got, want)
+	}
+	isNew := workloadv1alpha1.Status{Conditions: []metav1.Condition{byAnnotation}}
+	if got, want := summary(isNew), "Paused, PausedByAnnotation, 0 of 0 available, generation 0"; got != want {
+		t.Errorf("summary of a new object %q, want %q", got, want)
+	}
+}
+
 func TestStatusSelectorHasExpressions(t *testing.T) {
 	d := deployment()
 	d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}

@@ -47,7 +47,7 @@ type countedObjects struct {
 func NewObjectMetrics(namespace string, register func(...metrics.StableCollector)) *ObjectMetrics {
 	m := &ObjectMetrics{
 		objects: metrics.NewDesc(namespace+"_objects",
-			"Number of objects in the cache, by resource, by the condition that is True (Ready, Reconciling, Stalled) and by its reason. Each object is counted once. "+
+			"Number of objects in the cache, by resource, by the condition that is True (Ready, Reconciling, Stalled) and by its reason. Each object is counted once. Paused: the object is paused, whatever the rest of its status says. "+
 				"Unobserved: the status is not yet for the current generation. Undecodable: the stored object cannot be decoded. Other: a reason of another version of the program.",
 			[]string{"resource", "condition", "reason"}, nil, metrics.ALPHA, ""),
 		counted: map[string]countedObjects{},

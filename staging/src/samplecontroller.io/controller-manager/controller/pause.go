@@ -257,6 +257,9 @@ func (s *Shared) mayPause(controller string, p pausable) {
 	s.pausable[controller] = append(s.pausable[controller], p)
 }
 
+// MayPause reports whether the named controller, which was built, has objects that can be paused.
+func (s *Shared) MayPause(controller string) bool { return len(s.pausableBy(controller)) > 0 }
+
 // pausableNames returns the names of the controllers with objects that can be paused.
 func (s *Shared) pausableNames() []string {
 	s.mutex.Lock()

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,18 +47,19 @@ type pausedNamespaces struct {
 	factory  *informers.Factory
 	store    cache.Store
 	state    atomic.Int32
-	waiting  atomic.Bool // objects were postponed
+	waiting  atomic.Pointer[time.Time] // since when objects are postponed, nil if none is
 	mutex    sync.Mutex
 	reported map[string]string // the invalid value of each namespace that an Event has reported
 	missing  *lru.Cache        // an absence by namespace
+	live     liveNamespaces
 }
 
 // absence is when objects first and last waited for a namespace that the cache lacks.
 type absence struct{ first, last time.Time }
 
 // StartPauses begins to watch the pause annotations of namespaces. Call stop at the end. With Shared.Namespace
-// it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored, and so it is
-// while the API server does not permit to read namespaces, or has not answered within 10 s of the start.
+// it reads nothing, because a Role cannot permit to watch a namespace: then that annotation is ignored. So it is while
+// the API server does not permit to read namespaces, or if it has not listed them 10 s after an object first waits.
 func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	if s.Program == "" {
 		return func() {}, nil
@@ -74,12 +76,15 @@ func (s *Shared) StartPauses(ctx context.Context) (stop func(), err error) {
 	n := &pausedNamespaces{shared: s, key: PauseAnnotation(s.Program), factory: informers.NewFactory(),
 		reported: map[string]string{}, missing: lru.New(maxReported)}
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	n.live.client = client.Resource(resource)
 	informer := informers.InformerFor[*metav1.PartialObjectMetadata](n.factory, resource,
-		client.Resource(resource).Namespace(""), informers.WithTransform(n.trim))
+		n.live.client.Namespace(""), informers.WithTransform(n.trim))
 	n.store = informer.GetStore()
+	n.live.confirmed.owners = n.store
 	if _, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerDetailedFuncs[*metav1.PartialObjectMetadata]{
 		AddFunc:    func(namespace *metav1.PartialObjectMetadata, _ bool) { n.changed(namespace, nil) },
 		UpdateFunc: func(before, namespace *metav1.PartialObjectMetadata) { n.changed(namespace, before) },
+		DeleteFunc: func(namespace cache.DeletedObject[*metav1.PartialObjectMetadata]) { n.forget(namespace.GetName()) },
 	}, cache.HandlerOptions{}); err != nil {
 		return nil, fmt.Errorf("reading the pause annotations of namespaces: %w", err)
 	}
@@ -122,7 +127,8 @@ func (n *pausedNamespaces) trim(obj any) (any, error) {
 func (n *pausedNamespaces) annotation(namespace string) (value string, ok bool, err error) {
 	switch n.state.Load() {
 	case namespacesUnknown:
-		n.waiting.Store(true)
+		now := time.Now()
+		n.waiting.CompareAndSwap(nil, &now)
 		return "", false, errNamespacesUnknown
 	case namespacesUnreadable:
 		return "", false, nil
@@ -151,11 +157,13 @@ func (n *pausedNamespaces) mayCome(namespace string) bool {
 
 var noNamespace = &metav1.PartialObjectMetadata{}
 
+// get returns a namespace, noNamespace if it is not known.
 func (n *pausedNamespaces) get(namespace string) *metav1.PartialObjectMetadata {
-	if cached, found, err := n.store.GetByKey(namespace); err == nil && found {
-		return cached.(*metav1.PartialObjectMetadata)
+	cached, found, err := n.store.GetByKey(namespace)
+	if err != nil || !found {
+		return n.live.newer(namespace, noNamespace)
 	}
-	return noNamespace
+	return n.live.newer(namespace, cached.(*metav1.PartialObjectMetadata))
 }
 
 func (n *pausedNamespaces) uid(namespace string) types.UID { return n.get(namespace).UID }
@@ -169,9 +177,20 @@ func (n *pausedNamespaces) isNews(namespace, invalid string) bool {
 	return !known || before != invalid
 }
 
+// forget forgets the invalid value of a namespace, so that it is reported if it comes back.
+func (n *pausedNamespaces) forget(namespace string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	delete(n.reported, namespace)
+}
+
 // changed enqueues the objects of a namespace whose annotation has changed, or for which they wait.
 func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetadata) {
 	value, ok := namespace.Annotations[n.key]
+	p := newPause(value, "")
+	if !ok || p == nil || !p.isInvalid {
+		n.forget(namespace.Name)
+	}
 	isAwaited := false
 	if before == nil {
 		before = noNamespace
@@ -183,7 +202,7 @@ func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetada
 	}
 	trigger := "namespace resumed"
 	switch {
-	case ok && newPause(value, "") != nil:
+	case ok && p != nil:
 		trigger = "namespace paused"
 	case isAwaited:
 		trigger = "namespace read"
@@ -207,13 +226,35 @@ func (n *pausedNamespaces) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-late.C:
-			isLate = true
+			if wait := n.waits(); wait > 0 && !wasDenied {
+				late.Reset(wait)
+			} else {
+				isLate = true
+			}
 		case <-changed:
 		}
 	}
 }
 
+// waits returns how long to wait for the first list before it is given up. Until an object waits, which may be long
+// after the start, there is no haste.
+func (n *pausedNamespaces) waits() time.Duration {
+	if n.state.Load() != namespacesUnknown {
+		return 0
+	}
+	if since := n.waiting.Load(); since != nil {
+		return namespacesWait - time.Since(*since)
+	}
+	return time.Second
+}
+
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// areRead reports whether the cache holds all namespaces, and their watch works.
+func (n *pausedNamespaces) areRead() bool {
+	fails := func(r informers.Resource) bool { return !r.Served || r.Failure != nil }
+	return n.state.Load() == namespacesReadable && !slices.ContainsFunc(n.factory.Resources(), fails)
+}
 
 // update sets the state. err is why the namespaces are not read, nil if they are. isLate is whether that has lasted for
 // namespacesWait. Neither an interrupted watch nor a short denial, such as by an API server that starts, changes
@@ -238,7 +279,7 @@ func (n *pausedNamespaces) update(ctx context.Context, err error, isLate bool) {
 	} else if before == namespacesUnreadable {
 		logger.Info("Namespaces can be read now: their pause annotation counts", "annotation", n.key)
 	}
-	if n.waiting.Swap(false) || before != namespacesUnknown {
+	if n.waiting.Swap(nil) != nil || before != namespacesUnknown {
 		n.shared.enqueueAll("", "namespaces read")
 	}
 }

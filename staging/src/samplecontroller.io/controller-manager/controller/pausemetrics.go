@@ -26,8 +26,8 @@ func NewPauseMetrics(namespace string, register func(...metrics.StableCollector)
 			"Number of objects that the leader left alone at their last sync because they, their namespace or the controller is paused, by controller. "+
 				"0 on a standby.", []string{"controller"}, nil, metrics.ALPHA, ""),
 		readable: metrics.NewDesc(namespace+"_pause_namespaces_readable",
-			"1 if the pause annotation of namespaces is read, 0 if not: with --namespace, while the API server does not permit to list and watch namespaces, or until it has first listed them. "+
-				"Objects wait for that list for 10 s. After that, the annotation is ignored.",
+			"1 while the pause annotations of namespaces are read, 0 if not: with --namespace, until they have been listed, and while the API server denies that or fails. "+
+				"What was read last counts, unless reading is denied for longer than 10 s. Objects wait 10 s for the first list, unless it is denied. Then annotations are ignored until they can be read.",
 			nil, nil, metrics.ALPHA, ""),
 	}
 	register(m)
@@ -57,7 +57,7 @@ func (m *PauseMetrics) CollectWithStability(all chan<- metrics.Metric) {
 		all <- metrics.NewLazyConstMetric(m.objects, metrics.GaugeValue, float64(s.PausesOf(name).Objects), name)
 	}
 	readable := 0.0
-	if n := s.namespaces.Load(); n != nil && n.state.Load() == namespacesReadable {
+	if n := s.namespaces.Load(); n != nil && n.areRead() {
 		readable = 1
 	}
 	all <- metrics.NewLazyConstMetric(m.readable, metrics.GaugeValue, readable)

@@ -261,7 +261,7 @@ func (b *Builder[T]) isOthers(c *metav1.Condition) bool {
 // resume removes the condition Paused, if the controller's function was called and no write of the status has.
 func (b *Builder[T]) resume(ctx context.Context, r *Request[T]) error {
 	if b.conditions == nil || !r.called || !r.found || r.stale != nil || r.object.GetDeletionTimestamp() != nil ||
-		meta.FindStatusCondition(*b.conditionsOf(r.object), ConditionPaused) == nil {
+		!b.unpause(r.object.DeepCopyObject().(T)) { // UpdateStatus would forget a change that waits for its interval
 		return nil
 	}
 	return r.UpdateStatus(ctx, r.object.DeepCopyObject().(T)) // which removes it

@@ -46,6 +46,8 @@ type Request[T Object] struct {
 	refused bool  // a write was refused, because the object was paused during the call
 	over    atomic.Bool
 
+	resuming bool // the status that is written lacks the condition Paused, which the object has
+
 	failures *failuresOf
 }
 
@@ -224,7 +226,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if b.failing != nil && !r.pausing {
 		b.failing(wanted, r.failures.inStatus())
 	}
-	resumed := !r.pausing && b.unpause(wanted)
+	r.resuming = !r.pausing && b.unpause(wanted)
 	if same(statusOf(wanted).Interface(), statusOf(r.object).Interface()) {
 		plan.ComparedStatus(ctx)
 		b.pace.UpToDate(r.key)
@@ -232,7 +234,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return nil
 	}
 	change := reconcile.Transition
-	if b.changeOf != nil && !r.pausing && !resumed {
+	if b.changeOf != nil && !r.pausing && !r.resuming {
 		change = b.changeOf(r.object, wanted)
 	}
 	urgency := change
@@ -254,7 +256,7 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if err == nil {
 		plan.ComparedStatus(ctx)
 		transport.Served(ctx, resource)
-		if resumed {
+		if r.resuming {
 			b.recorder.Event(r.object, corev1.EventTypeNormal, reasonResumed, "No longer paused")
 		}
 	}

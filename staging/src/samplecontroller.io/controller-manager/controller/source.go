@@ -41,6 +41,7 @@ func (c *built[T]) RunningSources() int { return int(c.feeding.Load()) }
 // Run implements Controller.
 func (c *built[T]) Run(ctx context.Context) error {
 	c.builder.confirmations.begin()
+	c.builder.context.shared.beginNamespaces()
 	c.builder.failures.begin()
 	defer c.builder.failures.begin() // for explanations
 	if c.builder.context.DryRun() {

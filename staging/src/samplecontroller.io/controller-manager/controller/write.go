@@ -89,9 +89,9 @@ func (r *Request[T]) try(ctx context.Context, w sentWrite) error {
 			f.endIfUnwanted(w.write, err)
 			return err
 		}
-		if err := r.isPausedNow(); err != nil {
-			return err // since the confirmation began
-		}
+	}
+	if err := r.confirmNamespace(ctx, w.write); err != nil {
+		return err
 	}
 	if known := f.byWrite[w.write]; known != nil && known.timedOut {
 		ctx = reconcile.WithLongWrite(ctx)

@@ -139,6 +139,25 @@ func refuseUnbuilt(c *options.Config, built []controller.Controller) {
 	})
 }
 
+// refuseUnpausable returns an error if the flag --paused-controllers names a controller that would not heed it, and
+// makes a change of it fail that does.
+func refuseUnpausable(c *options.Config, shared *controller.Shared, built []controller.Controller) error {
+	paused := c.Generic.PausedControllers
+	paused.Also(func(p options.Pauses) (err error) {
+		for _, b := range built {
+			if _, named := p.Until[b.Name()]; named && !shared.MayPause(b.Name()) {
+				err = errors.Join(err, fmt.Errorf("%s cannot be paused, because it is not made with controller.For: leave it out, and disable it by --controllers=*,-%s",
+					b.Name(), b.Name()))
+			}
+		}
+		return err
+	})
+	if err := paused.Check(); err != nil {
+		return fmt.Errorf("--paused-controllers: %w", err)
+	}
+	return nil
+}
+
 // configMetrics count the changes of the configuration file.
 type configMetrics struct {
 	reloads *metrics.CounterVec

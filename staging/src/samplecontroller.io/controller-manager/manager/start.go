@@ -66,6 +66,9 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 	klog.FromContext(ctx).Info("Built controllers", "enabled", c.Enabled, "disabled", disabled)
 	controllers = p.buildSpare(ctx, c, shared, controllers)
 	refuseUnbuilt(c, controllers)
+	if err := refuseUnpausable(c, shared, controllers); err != nil {
+		return err
+	}
 	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
 	var election *leadership.Election
 	if c.DryRun == nil {

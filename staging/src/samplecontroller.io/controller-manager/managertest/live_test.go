@@ -155,6 +155,39 @@ func TestControllerIsPausedByTheFile(t *testing.T) {
 	})
 }
 
+// TestControllerThatCannotBePaused pauses a controller that is made with Loop, by the file and at the start.
+func TestControllerThatCannotBePaused(t *testing.T) {
+	const want = "test-controller cannot be paused, because it is not made with controller.For: leave it out, and disable it by --controllers=*,-test-controller"
+	p := manager.Program{Name: "test", Controllers: []controller.Descriptor{{Name: "test-controller", Workers: 1, New: newCopier}}}
+	t.Run("by the file", func(t *testing.T) {
+		runConfigured(t, p, "{}", func(t *testing.T, e *Env, write func(string)) {
+			write("{paused-controllers: [test-controller]}")
+			time.Sleep(2 * time.Second)
+			if log := e.logged(); !strings.Contains(log, want) {
+				t.Errorf("the log does not say that the file is refused:\n%s", log)
+			}
+			e.Create(configMap("x"))
+			e.Settle()
+			expect(t, "writes", e.Writes(), "patch configmaps ns/a")
+		})
+	})
+	t.Run("at the start", func(t *testing.T) {
+		running.Lock()
+		defer running.Unlock()
+		synctest.Test(t, func(t *testing.T) {
+			e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, fakeapi.New(schemeOf(t, p)))
+			e.wait = synctest.Wait
+			e.start(p, []string{"--paused-controllers=test-controller"})
+			time.Sleep(time.Minute)
+			e.stopProgram()
+			<-e.ended
+			if e.err == nil || e.err.Error() != "--paused-controllers: "+want {
+				t.Errorf("the program ends with %v, want %s", e.err, want)
+			}
+		})
+	})
+}
+
 // TestFinalizerOfControllerThatIsSwitchedOff switches the controller off while it confirms an object in deletion.
 func TestFinalizerOfControllerThatIsSwitchedOff(t *testing.T) {
 	v := &vault{}

@@ -172,5 +172,13 @@ func TestInvalidPause(t *testing.T) {
 		events := e.Events()
 		slices.Sort(events)
 		expect(t, "Events of the object and of the namespace", events, "Normal Paused "+message, "Warning InvalidPause "+message)
+		annotateNamespace(e, "-")
+		e.Settle()
+		expect(t, "Events", e.Events(), "Normal Resumed No longer paused")
+		annotateNamespace(e, "tomorrow")
+		e.Settle()
+		events = e.Events()
+		slices.Sort(events)
+		expect(t, "Events of the same value", events, "Normal Paused "+message, "Warning InvalidPause "+message)
 	})
 }

@@ -234,6 +234,24 @@ func TestOwnPausedCondition(t *testing.T) {
 	})
 }
 
+// TestProgressWithOwnPausedCondition has such a condition, and a status whose progress waits for an interval.
+func TestProgressWithOwnPausedCondition(t *testing.T) {
+	p := failureProgram(func(b *controller.Builder[*Widget]) {
+		b.Paced(time.Second, func(_, _ *Widget) controller.Change { return controller.OnlyProgress })
+	})
+	Run(t, p, func(t *testing.T, e *Env) {
+		e.Create(widget("ns", "v1"))
+		sleep(10 * time.Second)
+		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+		patchWidget(e, "ns", `{"status":{"conditions":[{"type":"Paused","status":"False","reason":"Own","message":"",`+
+			`"lastTransitionTime":"2000-01-01T00:00:00Z"}]}}`, "status")
+		sleep(time.Minute)
+		change(e, "v2")
+		sleep(10 * time.Second)
+		expect(t, "writes of progress", e.Writes(), "patch secrets ns/a", statusPatch)
+	})
+}
+
 // TestTransformKeepsPause drops all annotations from the cache.
 func TestTransformKeepsPause(t *testing.T) {
 	p := failureProgram()

@@ -4,13 +4,16 @@
 package managertest
 
 import (
+	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"samplecontroller.io/controller-manager/internal/fakeapi"
@@ -36,6 +39,111 @@ func TestNewLeaderConfirmsPause(t *testing.T) {
 		e.Settle()
 		expect(t, "writes of a resumed object", e.Writes(), "patch secrets ns/a", statusPatch)
 	})
+}
+
+// TestNewLeaderConfirmsPauseOfNamespace pauses the namespace, while the cache of the next leader is behind.
+func TestNewLeaderConfirmsPauseOfNamespace(t *testing.T) {
+	runLaggingProgram(t, failureProgram(), "namespaces", func(t *testing.T, e *Env, hold func() func()) {
+		e.Create(namespace(nil), widget("ns", "v1"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+		e.LoseLead()
+		release := hold()
+		annotateNamespace(e, "true")
+		Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
+		synctest.Wait()
+		e.Lead()
+		sleep(10 * time.Second)
+		expect(t, "writes while the cache is behind", e.Writes(), statusPatch)
+		all, _ := conditions(e, "ns")
+		expect(t, "conditions", all, "Paused PausedByNamespace")
+		release()
+		sleep(time.Minute)
+		expect(t, "writes when the cache has the pause", e.Writes())
+		annotateNamespace(e, "-")
+		e.Settle()
+		expect(t, "writes of a resumed object", e.Writes(), "patch secrets ns/a", statusPatch)
+	})
+}
+
+// TestNewLeaderConfirmsResume has a condition of the predecessor, whose pause the cache of the next leader lacks.
+// Nothing but the condition is to be written.
+func TestNewLeaderConfirmsResume(t *testing.T) {
+	runLaggingProgram(t, failureProgram(), "namespaces", func(t *testing.T, e *Env, hold func() func()) {
+		e.Create(namespace(nil), widget("ns", "v1"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+		e.LoseLead()
+		release := hold()
+		annotateNamespace(e, "true")
+		patchWidget(e, "ns", `{"status":{"conditions":[{"type":"Paused","status":"True","reason":"PausedByNamespace",`+
+			`"lastTransitionTime":"2000-01-01T00:00:00Z","message":"Paused by the annotation `+paused+` of namespace ns until `+
+			`it is removed; to resume: kubectl annotate namespace ns `+paused+`-"}]}}`, "status")
+		synctest.Wait()
+		e.Lead()
+		sleep(10 * time.Second)
+		release()
+		sleep(time.Minute)
+		expect(t, "writes of a paused object", e.Writes())
+		expect(t, "Events", e.Events())
+	})
+}
+
+// TestReadsOfNamespaceAtFailover counts the reads of a namespace, the first of which fail.
+func TestReadsOfNamespaceAtFailover(t *testing.T) {
+	for name, test := range map[string]struct {
+		err    *apierrors.StatusError // of the reads in the first 5 s
+		writes []string               // in that time
+		later  int32                  // reads after that time
+	}{
+		"once in a term": {nil, []string{"patch secrets ns/a"}, 0},
+		"not permitted":  {apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil), []string{"patch secrets ns/a"}, 1},
+		"failing":        {apierrors.NewInternalError(errors.New("etcd")), nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running.Lock()
+			defer running.Unlock()
+			synctest.Test(t, func(t *testing.T) {
+				p := failureProgram()
+				api := fakeapi.New(schemeOf(t, p))
+				var reads atomic.Int32
+				var fails atomic.Pointer[apierrors.StatusError]
+				failing := roundTripper(func(r *http.Request) (*http.Response, error) {
+					isList := strings.HasSuffix(r.UserAgent(), "/pause") && r.URL.Query().Get("watch") == ""
+					if err := fails.Load(); err != nil && isList {
+						return fakeapi.Answer(r, int(err.Status().Code), err.Status())
+					}
+					return api.RoundTrip(r)
+				})
+				e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"},
+					afterReads(failing, "/namespaces", func() { reads.Add(1) }))
+				e.wait = synctest.Wait
+				e.run(t, p, func(t *testing.T, e *Env) {
+					e.Create(namespace(nil), widget("ns", "v1"))
+					e.Settle()
+					expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+					e.LoseLead()
+					Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
+					synctest.Wait()
+					reads.Store(0)
+					fails.Store(test.err)
+					e.Lead()
+					sleep(5 * time.Second)
+					expect(t, "writes of the new leader", e.Writes(), test.writes...)
+					if n := reads.Swap(0); n == 0 || n > 1 && test.err == nil {
+						t.Errorf("the namespace is read %d times", n)
+					}
+					fails.Store(nil)
+					sleep(10 * time.Second)
+					change(e, "v2")
+					e.Settle()
+					if n := count(e.Writes(), "patch secrets ns/a"); n == 0 || reads.Load() != test.later {
+						t.Errorf("later, the Secret is written %d times, and the namespace read %d times, want %d", n, reads.Load(), test.later)
+					}
+				}, nil)
+			})
+		})
+	}
 }
 
 // TestPauseDuringConfirmation pauses an object just after the API server has answered that it is as in the cache.

@@ -5,6 +5,7 @@ package managertest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -33,6 +34,9 @@ type namespacesGuard struct {
 func (g *namespacesGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(r.UserAgent(), "/pause") {
 		return g.next.RoundTrip(r)
+	}
+	if g.code.Load() == http.StatusInternalServerError {
+		return fakeapi.Answer(r, http.StatusInternalServerError, apierrors.NewInternalError(errors.New("etcd")).Status())
 	}
 	if g.code.Load() != 0 || g.denials.Add(-1) >= 0 {
 		return fakeapi.Answer(r, http.StatusForbidden, apierrors.NewForbidden(corev1.Resource("namespaces"), "", nil).Status())
@@ -134,6 +138,7 @@ func TestDeniedWatchOfNamespaces(t *testing.T) {
 		(*g.end.Load())()
 		sleep(9 * time.Second)
 		expect(t, "writes after 9 s of denials", e.Writes())
+		expectGauges(t, "after 9 s of denials", 0, 1)
 		sleep(3 * time.Second)
 		expect(t, "writes after 12 s of denials", e.Writes(), "create secrets ns/a", statusPatch)
 		expectGauges(t, "denied", 0, 0)
@@ -144,13 +149,33 @@ func TestDeniedWatchOfNamespaces(t *testing.T) {
 	})
 }
 
+// TestFailingWatchOfNamespaces makes the API server fail after namespaces were read: what was read counts.
+func TestFailingWatchOfNamespaces(t *testing.T) {
+	g := &namespacesGuard{}
+	runGuarded(t, g, func(t *testing.T, e *Env) {
+		e.Create(namespace(map[string]string{paused: "true"}), widget("ns", "v1"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), statusPatch)
+		g.code.Store(http.StatusInternalServerError)
+		(*g.end.Load())()
+		sleep(10 * time.Minute)
+		expect(t, "writes after 10 min of errors", e.Writes())
+		expectGauges(t, "failing", 0, 1)
+		g.code.Store(0)
+		sleep(time.Minute)
+		expect(t, "writes when namespaces can be read", e.Writes())
+		expectGauges(t, "readable", 1, 1)
+	})
+}
+
 // TestUnansweredNamespaces never answers the requests for namespaces. Nothing is written until it is given up.
 func TestUnansweredNamespaces(t *testing.T) {
 	runGuarded(t, &namespacesGuard{hangs: true}, func(t *testing.T, e *Env) {
+		sleep(time.Minute) // the wait begins with the first object
 		e.Create(widget("ns", "v1"))
-		sleep(5 * time.Second)
-		expect(t, "writes after 5 s", e.Writes())
-		sleep(10 * time.Second)
+		sleep(9 * time.Second)
+		expect(t, "writes after 9 s", e.Writes())
+		sleep(6 * time.Second)
 		expect(t, "writes after 15 s", e.Writes(), "create secrets ns/a", statusPatch)
 		expectGauges(t, "no answer", 0, 0)
 	})

@@ -28,8 +28,8 @@ type Pauses struct {
 
 func (o *GenericOptions) addPauseFlag(fs *pflag.FlagSet) {
 	fs.Var(o.PausedControllers, "paused-controllers",
-		"A list of controllers that write nothing for their objects but a condition that says so, each as 'name' or, to resume by itself, 'name=2026-01-02T15:04:05Z'. "+
-			"Objects that are being deleted are not paused.")
+		"A list of controllers that leave their objects alone, each as 'name' or, to resume by itself, 'name=2026-01-02T15:04:05Z'. "+
+			"They write nothing but the condition Paused, and not even that where another controller owns the conditions. Objects that are being deleted are not paused.")
 }
 
 // newPauses returns the setting without paused controllers.

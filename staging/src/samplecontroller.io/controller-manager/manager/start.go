@@ -69,18 +69,9 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 	if err := refuseUnpausable(c, shared, controllers); err != nil {
 		return err
 	}
-	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
-	var election *leadership.Election
-	if c.DryRun == nil {
-		electionConfig := restclient.CopyConfig(c.ClientConfig) // with a connection of its own
-		electionConfig.UserAgent = p.userAgent("leader-election")
-		election, err = c.LeaderElection.Election(electionConfig, shared.Gate, recorder, metrics.leadership, reconnect)
-		if err != nil {
-			return err
-		}
-		if election == nil {
-			klog.FromContext(ctx).Info("Leader election is off: run one replica only")
-		}
+	election, err := p.election(ctx, c, shared, metrics.leadership, reconnect)
+	if err != nil {
+		return err
 	}
 	if c.Serving.SecureServing == nil {
 		klog.FromContext(ctx).Info("Serving no probes and no metrics: --secure-port is 0")
@@ -95,6 +86,22 @@ func (p Program) start(ctx context.Context, c *options.Config) error {
 	}
 	live := &liveConfig{options: c.Options, metrics: metrics.config}
 	return run(ctx, parts{c, shared, controllers, supervision, election, live})
+}
+
+// election returns the leader election, nil for a process that does not take part in one.
+func (p Program) election(ctx context.Context, c *options.Config, shared *controller.Shared, m *leadership.Metrics,
+	reconnect func()) (*leadership.Election, error) {
+	if c.DryRun != nil {
+		return nil, nil
+	}
+	config := restclient.CopyConfig(c.ClientConfig) // with a connection of its own
+	config.UserAgent = p.userAgent("leader-election")
+	recorder := shared.Events.NewRecorder(shared.Scheme, corev1.EventSource{Component: p.Name})
+	election, err := c.LeaderElection.Election(config, shared.Gate, recorder, m, reconnect)
+	if err == nil && election == nil {
+		klog.FromContext(ctx).Info("Leader election is off: run one replica only")
+	}
+	return election, err
 }
 
 // newShared returns the resources that the controllers share, and a function that makes their

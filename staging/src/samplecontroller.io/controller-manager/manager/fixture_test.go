@@ -46,14 +46,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 }
 
-// resetLog lets the next command set up logging again, after a test that sets a logger.
+// resetLog lets the test set a logger, and the next command set up logging again after it. The flush daemon reads the
+// logger without a lock, so it must not run meanwhile.
 func resetLog(t testing.TB) {
 	t.Helper()
+	klog.StopFlushDaemon()
 	t.Cleanup(func() {
+		klog.StopFlushDaemon()
 		klog.ClearLogger()
 		if err := logsapi.ResetForTest(nil); err != nil {
 			t.Error(err)
 		}
+		klog.StopFlushDaemon() // of the default settings
 	})
 }
 

@@ -24,8 +24,8 @@ type places struct {
 
 func newPlaces(t testing.TB) places {
 	t.Helper()
-	klog.SetLogger(logr.Discard()) // the libraries warn about many odd values
 	resetLog(t)
+	klog.SetLogger(logr.Discard()) // the libraries warn about many odd values
 	p := places{t.TempDir()}
 	kubeconfig := clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: "https://127.0.0.1:1"}},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -233,7 +234,7 @@ func TestPauseKeepsStop(t *testing.T) {
 
 // TestFailedCallKeepsStop has a function that fails before it can say what is to be deleted.
 func TestFailedCallKeepsStop(t *testing.T) {
-	down := false
+	var down atomic.Bool
 	p := failureProgram()
 	p.Controllers[0].New = func(_ context.Context, c *controller.Context) (controller.Controller, error) {
 		return controller.For[*Widget](c, controller.MayDelete()).Reconcile(func(ctx context.Context,
@@ -242,7 +243,7 @@ func TestFailedCallKeepsStop(t *testing.T) {
 			switch {
 			case !ok:
 				return nil
-			case down:
+			case down.Load():
 				return controller.RetryAfter("Down", errors.New("no answer"), time.Minute)
 			case len(w.Spec.Containers) == 0 || w.Spec.Containers[0].Image == "":
 				return r.Delete(ctx)
@@ -253,11 +254,11 @@ func TestFailedCallKeepsStop(t *testing.T) {
 	Run(t, p, func(t *testing.T, e *Env) {
 		createWidgets(e)
 		unset(e, 0, 3)
-		down = true
+		down.Store(true)
 		Update(e, "ns", "a3", func(w *Widget) { w.Spec.Containers = []corev1.Container{{Name: "b"}} })
 		wantStopped(t, e, "the function fails", true)
 		time.Sleep(90 * time.Second)
-		down = false
+		down.Store(false)
 		time.Sleep(2 * time.Minute)
 		wantStopped(t, e, "the function works again", true)
 		if _, ok := Get[*Widget](e, "ns", "a3"); !ok {

@@ -205,23 +205,12 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 		return r.stale
 	}
 	b := r.builder
-	err := errors.Join(r.writable(), b.resource.may(b.context, "patch", "For", "MayPatchStatus", "status"))
-	if err != nil {
+	if err := errors.Join(r.writable(), b.resource.may(b.context, "patch", "For", "MayPatchStatus", "status")); err != nil {
 		return err
 	}
-	if !same(metadataOf(object), metadataOf(r.object)) {
-		return fmt.Errorf("updating the status of %s %s: its metadata has been changed, which is not part of the status: write it with Patch", b.resource.kind.Kind, r.key)
-	}
-	wanted := r.object.DeepCopyObject().(T)
-	from, to := statusOf(object), statusOf(wanted)
-	if !from.IsValid() {
-		return fmt.Errorf("updating the status of %s %s: %T has no field Status", b.resource.kind.Kind, r.key, object)
-	}
-	uid := r.object.GetUID()
-	to.Set(from)
-	if !r.written && !same(object, wanted) {
-		return fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: "+
-			"write it with Patch, before the status", b.resource.kind.Kind, r.key)
+	wanted, err := r.withStatus(object)
+	if err != nil {
+		return err
 	}
 	if b.failing != nil && !r.pausing {
 		b.failing(wanted, r.failures.inStatus())
@@ -241,16 +230,42 @@ func (r *Request[T]) UpdateStatus(ctx context.Context, object T) error {
 	if b.confirmations.needed() {
 		urgency = reconcile.Transition // the write lets the cache of owners catch up
 	}
-	if wait := b.pace.Wait(r.key, uid, urgency); wait > 0 {
+	if wait := b.pace.Wait(r.key, r.object.GetUID(), urgency); wait > 0 {
 		r.requeueAfter(wait)
 		return nil
 	}
+	return r.sendStatus(ctx, wanted, change)
+}
+
+// withStatus returns a copy of the cached object with the status of object, and an error if anything else differs.
+func (r *Request[T]) withStatus(object T) (wanted T, err error) {
+	kind := r.builder.resource.kind.Kind
+	if !same(metadataOf(object), metadataOf(r.object)) {
+		return wanted, fmt.Errorf("updating the status of %s %s: its metadata has been changed, which is not part of the status: "+
+			"write it with Patch", kind, r.key)
+	}
+	wanted = r.object.DeepCopyObject().(T)
+	from, to := statusOf(object), statusOf(wanted)
+	if !from.IsValid() {
+		return wanted, fmt.Errorf("updating the status of %s %s: %T has no field Status", kind, r.key, object)
+	}
+	to.Set(from)
+	if !r.written && !same(object, wanted) {
+		return wanted, fmt.Errorf("updating the status of %s %s: its spec has been changed, which is not part of the status: "+
+			"write it with Patch, before the status", kind, r.key)
+	}
+	return wanted, nil
+}
+
+// sendStatus writes a status, or a probe if the API server does not serve it.
+func (r *Request[T]) sendStatus(ctx context.Context, wanted T, change reconcile.Change) error {
+	b, uid := r.builder, r.object.GetUID()
 	transport, resource := b.resource.writes, b.resource.inMetrics("status")
 	if wait := transport.Paused(resource); wait > 0 {
 		r.requeueAfter(wait)
 		return nil
 	}
-	err = b.pace.Write(r.key, uid, change, func() error {
+	err := b.pace.Write(r.key, uid, change, func() error {
 		return r.patchOwn(plan.Delayed(ctx, b.interval()), wanted, "status")
 	})
 	if err == nil {

@@ -119,14 +119,8 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 	}
 	factory := informers.NewFactory(informers.WithManagedFields(false))
 	metrics.informers.Watch(factory)
-	userAgent := p.userAgent
 	if c.DryRun != nil {
 		c.ClientConfig.Wrap(plan.OnlyDryRuns) // inside of all other wrappers, so that no write passes without it
-		purpose := "-plan"
-		if c.DryRun.IsShadow() {
-			purpose = "-shadow"
-		}
-		userAgent = Program{Name: p.Name + purpose}.userAgent
 	}
 	client, renew, err := connection.Renewable(c.ClientConfig)
 	if err != nil {
@@ -140,7 +134,7 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 	shared = &controller.Shared{
 		Program:   p.Name,
 		Config:    client,
-		UserAgent: userAgent,
+		UserAgent: p.userAgents(c),
 		Gate:      c.LeaderElection.Gate(),
 		Informers: factory,
 		// Ignore the end of ctx, so that Events of the last syncs are still sent.
@@ -168,6 +162,18 @@ func (p Program) newShared(ctx context.Context, c *options.Config, metrics *prog
 		}
 	}
 	return shared, reconnect, nil
+}
+
+// userAgents returns the function that returns the user agent of a controller's client.
+func (p Program) userAgents(c *options.Config) func(purpose string) string {
+	switch {
+	case c.DryRun == nil:
+		return p.userAgent
+	case c.DryRun.IsShadow():
+		return Program{Name: p.Name + "-shadow"}.userAgent
+	default:
+		return Program{Name: p.Name + "-plan"}.userAgent
+	}
 }
 
 // userAgent returns the user agent of a client with this purpose.

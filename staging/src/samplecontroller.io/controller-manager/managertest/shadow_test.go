@@ -161,6 +161,18 @@ func TestShadowOfDeniedWrite(t *testing.T) {
 	}
 }
 
+// TestShadowWithoutPermission may not make a write that only the new version wants. No status says so.
+func TestShadowWithoutPermission(t *testing.T) {
+	p := deniedProgram(true)
+	Run(t, p, func(t *testing.T, e *Env) {
+		rejecting(e, "create configmaps", apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New(
+			`User "me" cannot create resource "configmaps" in API group "" in the namespace "ns"`)))
+		e.Create(setOf("a"))
+		time.Sleep(5 * plan.Lasting)
+		wantDifferences(t, p.Name, map[string]float64{"configmaps": 1})
+	}, "--shadow")
+}
+
 // TestShadowOfFailingWrite has a webhook that fails for the leader, too. The status says so only after some time.
 func TestShadowOfFailingWrite(t *testing.T) {
 	p := failureProgram(showing)

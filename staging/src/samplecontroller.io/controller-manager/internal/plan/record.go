@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -232,11 +233,25 @@ func (c Change) replaces(earlier Change) bool {
 	return c.id() == earlier.id() && (c.isStatus() || !slices.ContainsFunc(earlier.Fields, isOther))
 }
 
+// isMissingPermission reports whether the answer to a write says that the account may not make it.
+func (c Change) isMissingPermission(answer []byte) bool {
+	var status metav1.Status
+	name := c.Name
+	if c.Verb == "create" { // the request has the name in its body only
+		name = ""
+	}
+	if err := json.Unmarshal(answer, &status); err != nil {
+		return false
+	}
+	write := writes.Write{Verb: c.Verb, Resource: c.Resource}
+	return writes.IsMissingPermission(&apierrors.StatusError{ErrStatus: status}, write, name)
+}
+
 // refuse records a dry run that the API server refused.
 func (s *call) refuse(c Change, answer []byte, status string) {
 	message, _ := truncate.Object(messageOf(answer, status))
 	problem := Problem{Controller: c.Controller, For: c.For, Write: c.String(), Message: message}
-	c.isUnsupported = strings.Contains(message, noDryRun)
+	c.isUnsupported, c.isForbidden = strings.Contains(message, noDryRun), c.isMissingPermission(answer)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.refused = append(s.refused, c)

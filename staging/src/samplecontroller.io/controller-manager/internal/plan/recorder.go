@@ -40,6 +40,7 @@ type Change struct {
 
 	delay         time.Duration // see Delayed
 	isUnsupported bool          // a webhook refused it because it was a dry run
+	isForbidden   bool          // the account may not make it, which no status says
 }
 
 // ObjectName returns namespace and name of the object.
@@ -109,6 +110,7 @@ type call struct {
 	changes         []Change // of dry runs that succeeded
 	refused         []Change // of all others
 	hasStatus       bool     // see ComparedStatus
+	inStatus        int      // number of refused writes before the status was compared
 	unknown, errors []Problem
 }
 
@@ -136,8 +138,9 @@ func (r *Recorder) end(queue string, s *call, err error) time.Duration {
 		s.errors = append(s.errors, Problem{Controller: s.controller, For: s.key, Message: err.Error()})
 	}
 	isStatus, tried, others := Change.isStatus, slices.Concat(s.changes, s.refused), s.refused
-	if r.shadow != nil && s.hasStatus { // which says what is refused, to the leader, too
-		others = slices.DeleteFunc(others, func(c Change) bool { return !c.isUnsupported && !isStatus(c) })
+	if r.shadow != nil { // the status says what is refused, to the leader, too
+		isSaid := func(c Change) bool { return !c.isUnsupported && !c.isForbidden && !isStatus(c) }
+		others = slices.Concat(slices.DeleteFunc(slices.Clone(s.refused[:s.inStatus]), isSaid), s.refused[s.inStatus:])
 	}
 	// A status would describe what the API server answers to the real write. A dry run does not tell.
 	followed := 0
@@ -173,12 +176,12 @@ func Finalize(ctx context.Context, c Change) {
 }
 
 // ComparedStatus records that the status of the object is as wanted, or can be written. A shadow then expects it to say
-// which writes are refused.
+// which writes were refused before.
 func ComparedStatus(ctx context.Context) {
 	if s, ok := ctx.Value(callKey{}).(*call); ok {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
-		s.hasStatus = true
+		s.hasStatus, s.inStatus = true, len(s.refused)
 	}
 }
 

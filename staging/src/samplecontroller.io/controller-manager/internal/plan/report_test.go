@@ -119,22 +119,27 @@ func TestDifferenceMustLast(t *testing.T) {
 func TestShadowOfRefusedWrite(t *testing.T) {
 	const webhook, forbidden = "400 webhook w " + noDryRun, "403 Forbidden"
 	for _, tc := range []struct {
-		resource, status string
-		hasStatus, want  bool
+		resource, status    string
+		hasStatus, isBefore bool // whether the status is compared, and before the write
+		want                bool
 	}{
-		{"foos/status.example.com", webhook, false, true},
-		{"foos/status.example.com", forbidden, false, true},
-		{"deployments.apps", webhook, false, true},
-		{"deployments.apps", webhook, true, true},
-		{"deployments.apps", forbidden, false, true},
-		{"deployments.apps", forbidden, true, false},
+		{"foos/status.example.com", webhook, false, false, true},
+		{"foos/status.example.com", forbidden, false, false, true},
+		{"deployments.apps", webhook, false, false, true},
+		{"deployments.apps", webhook, true, false, true},
+		{"deployments.apps", forbidden, false, false, true},
+		{"deployments.apps", forbidden, true, true, true},
+		{"deployments.apps", forbidden, true, false, false},
 	} {
 		r := NewShadow()
 		ctx, end := r.Begin(t.Context(), "foo-controller", "foo-controller", "ns/foo")
-		if tc.hasStatus {
+		if tc.hasStatus && tc.isBefore {
 			ComparedStatus(ctx)
 		}
 		ctx.Value(callKey{}).(*call).refuse(Change{Verb: "patch", Resource: tc.resource}, nil, tc.status)
+		if tc.hasStatus && !tc.isBefore {
+			ComparedStatus(ctx)
+		}
 		again := end(false, errors.New("denied"))
 		if (again == Lasting) != tc.want || (len(r.shadow.bySync) == 1) != tc.want {
 			t.Errorf("%+v: the sync is called again after %v, and the shadow wants %v", tc, again, r.shadow.bySync)

@@ -145,7 +145,8 @@ func refuseUnpausable(c *options.Config, shared *controller.Shared, built []cont
 	paused := c.Generic.PausedControllers
 	paused.Also(func(p options.Pauses) (err error) {
 		for _, b := range built {
-			if _, named := p.Until[b.Name()]; named && !shared.MayPause(b.Name()) {
+			isBuilt := controller.Unbuilt([]controller.Controller{b}) == nil // else it writes nothing anyway
+			if _, named := p.Until[b.Name()]; named && isBuilt && !shared.MayPause(b.Name()) {
 				err = errors.Join(err, fmt.Errorf("%s cannot be paused, because it is not made with controller.For: leave it out, and disable it by --controllers=*,-%s",
 					b.Name(), b.Name()))
 			}

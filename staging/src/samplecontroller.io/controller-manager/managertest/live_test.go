@@ -5,6 +5,7 @@ package managertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -185,6 +186,28 @@ func TestControllerThatCannotBePaused(t *testing.T) {
 				t.Errorf("the program ends with %v, want %s", e.err, want)
 			}
 		})
+	})
+}
+
+// TestControllerThatIsPausedAndNotBuilt pauses a controller whose constructor fails, which affects no other controller.
+func TestControllerThatIsPausedAndNotBuilt(t *testing.T) {
+	p := failureProgram()
+	p.Controllers = append(p.Controllers, controller.Descriptor{
+		Name: "broken-controller", Workers: 1,
+		New: func(context.Context, *controller.Context) (controller.Controller, error) {
+			return nil, errors.New("no queue")
+		},
+	})
+	runConfigured(t, p, "{paused-controllers: [broken-controller]}", func(t *testing.T, e *Env, write func(string)) {
+		e.Create(widget("ns", "v1"))
+		e.Settle()
+		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+		write("{paused-controllers: [broken-controller, test-controller]}")
+		time.Sleep(2 * time.Second)
+		change(e, "v2")
+		e.Settle()
+		expect(t, "writes of a paused controller", e.Writes(), statusPatch)
+		e.unbuilt.Store(nil) // the test expects that
 	})
 }
 

@@ -26,7 +26,8 @@ type liveNamespaces struct {
 	// confirmed has the namespaces that were read in this term, and ends the reads once the cache has caught up.
 	confirmed confirmations
 	mutex     sync.Mutex
-	// ahead has the paused namespaces that the cache does not show as paused yet.
+	// ahead has the paused namespaces that the cache does not show as paused yet, until the cache has changed. It may
+	// never show the pause, but only its end.
 	ahead map[string]liveNamespace
 }
 
@@ -46,10 +47,11 @@ func (s *Shared) beginNamespaces() {
 }
 
 // confirmNamespace returns an error if the object is paused, or if it is not known whether its namespace is. A status
-// needs no read, unless it says that the object is resumed.
+// with conditions needs no read, unless it says that the object is resumed: the version of the object protects it
+// once it has the condition Paused.
 func (r *Request[T]) confirmNamespace(ctx context.Context, w write) error {
 	b, n := r.builder, r.builder.context.shared.namespaces.Load()
-	isStatus := w.own && w.status && !r.resuming
+	isStatus := w.own && w.status && !r.resuming && b.conditions != nil
 	if n != nil && r.found && !r.pausing && !isStatus && !b.resource.cluster && !b.resource.dryRun &&
 		r.object.GetDeletionTimestamp() == nil {
 		if err := n.confirm(ctx, r.key.Namespace); err != nil {
@@ -60,12 +62,15 @@ func (r *Request[T]) confirmNamespace(ctx context.Context, w write) error {
 }
 
 // confirm reads a namespace from the API server if that is needed. It lists one namespace instead of getting it,
-// because the watch needs the permission to list anyway. While that is denied, only the cache counts.
+// because the watch needs the permission to list anyway. While that is denied, only the cache counts. Like other reads
+// of a sync, it has as much time as a write, so that it does not delay the end of a term.
 func (n *pausedNamespaces) confirm(ctx context.Context, name string) error {
 	key := cache.NewObjectName("", name)
 	if n.state.Load() != namespacesReadable || n.live.confirmed.has(key, wasRead) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, n.shared.Gate.WriteTimeout())
+	defer cancel()
 	list, err := n.live.client.List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})
@@ -105,18 +110,28 @@ func (l *liveNamespaces) add(namespace *metav1.PartialObjectMetadata, version st
 	l.ahead[namespace.Name] = liveNamespace{namespace, version}
 }
 
-// newer returns a namespace as read from the API server, if the cache has not reached that; otherwise cached.
-func (l *liveNamespaces) newer(name string, cached *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+// get returns a namespace as read from the API server, if the cache has not reached that version. ok is false if it
+// has. Read the cache after this call.
+func (l *liveNamespaces) get(name string) (namespace *metav1.PartialObjectMetadata, ok bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	ahead, ok := l.ahead[name]
 	if !ok {
-		return cached
+		return nil, false
 	}
-	order, err := resourceversion.CompareResourceVersion(l.confirmed.owners.LastStoreSyncResourceVersion(), ahead.version)
-	if err == nil && order < 0 && isNewer(ahead.namespace, cached) {
-		return ahead.namespace
+	cached := l.confirmed.owners.LastStoreSyncResourceVersion()
+	order, err := resourceversion.CompareResourceVersion(cached, ahead.version)
+	return ahead.namespace, err == nil && order < 0
+}
+
+// caughtUp reports whether the cache was behind with a namespace, and is no longer.
+func (l *liveNamespaces) caughtUp(cached *metav1.PartialObjectMetadata) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	ahead, ok := l.ahead[cached.Name]
+	if !ok || isNewer(ahead.namespace, cached) {
+		return false
 	}
-	delete(l.ahead, name)
-	return cached
+	delete(l.ahead, cached.Name)
+	return true
 }

@@ -159,11 +159,15 @@ var noNamespace = &metav1.PartialObjectMetadata{}
 
 // get returns a namespace, noNamespace if it is not known.
 func (n *pausedNamespaces) get(namespace string) *metav1.PartialObjectMetadata {
-	cached, found, err := n.store.GetByKey(namespace)
-	if err != nil || !found {
-		return n.live.newer(namespace, noNamespace)
+	live, isAhead := n.live.get(namespace)
+	known := noNamespace
+	if cached, found, err := n.store.GetByKey(namespace); err == nil && found {
+		known = cached.(*metav1.PartialObjectMetadata)
 	}
-	return n.live.newer(namespace, cached.(*metav1.PartialObjectMetadata))
+	if isAhead && isNewer(live, known) {
+		return live
+	}
+	return known
 }
 
 func (n *pausedNamespaces) uid(namespace string) types.UID { return n.get(namespace).UID }
@@ -184,18 +188,20 @@ func (n *pausedNamespaces) forget(namespace string) {
 	delete(n.reported, namespace)
 }
 
-// changed enqueues the objects of a namespace whose annotation has changed, or for which they wait.
+// changed enqueues the objects of a namespace whose annotation has changed, or for which they wait, also because it was
+// read before the cache had it.
 func (n *pausedNamespaces) changed(namespace, before *metav1.PartialObjectMetadata) {
 	value, ok := namespace.Annotations[n.key]
 	p := newPause(value, "")
 	if !ok || p == nil || !p.isInvalid {
 		n.forget(namespace.Name)
 	}
-	isAwaited := false
+	isAwaited := n.live.caughtUp(namespace)
 	if before == nil {
 		before = noNamespace
-		_, isAwaited = n.missing.Get(namespace.Name)
+		_, isMissing := n.missing.Get(namespace.Name)
 		n.missing.Remove(namespace.Name)
+		isAwaited = isAwaited || isMissing
 	}
 	if old, had := before.Annotations[n.key]; value == old && ok == had && !isAwaited {
 		return

@@ -57,6 +57,7 @@ type laggingWatch struct {
 	http.RoundTripper
 	resource string
 	held     atomic.Pointer[chan struct{}] // closed when they are no longer held; nil: not held
+	broken   atomic.Bool                   // a watch that was held has then ended
 }
 
 func (l *laggingWatch) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -76,6 +77,9 @@ func (b *laggingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if held := b.lagging.held.Load(); held != nil {
 		<-*held
+		if b.lagging.broken.Load() {
+			return 0, io.ErrUnexpectedEOF
+		}
 	}
 	return n, err
 }

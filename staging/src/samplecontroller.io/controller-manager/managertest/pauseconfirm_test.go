@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"samplecontroller.io/controller-manager/controller"
 	"samplecontroller.io/controller-manager/internal/fakeapi"
 )
 
@@ -66,6 +67,10 @@ func TestNewLeaderConfirmsPauseOfNamespace(t *testing.T) {
 	})
 }
 
+const conditionOfPredecessor = `"conditions":[{"type":"Paused","status":"True","reason":"PausedByNamespace",` +
+	`"lastTransitionTime":"2000-01-01T00:00:00Z","message":"Paused by the annotation ` + paused + ` of namespace ns until ` +
+	`it is removed; to resume: kubectl annotate namespace ns ` + paused + `-"}]`
+
 // TestNewLeaderConfirmsResume has a condition of the predecessor, whose pause the cache of the next leader lacks.
 // Nothing but the condition is to be written.
 func TestNewLeaderConfirmsResume(t *testing.T) {
@@ -76,9 +81,7 @@ func TestNewLeaderConfirmsResume(t *testing.T) {
 		e.LoseLead()
 		release := hold()
 		annotateNamespace(e, "true")
-		patchWidget(e, "ns", `{"status":{"conditions":[{"type":"Paused","status":"True","reason":"PausedByNamespace",`+
-			`"lastTransitionTime":"2000-01-01T00:00:00Z","message":"Paused by the annotation `+paused+` of namespace ns until `+
-			`it is removed; to resume: kubectl annotate namespace ns `+paused+`-"}]}}`, "status")
+		patchWidget(e, "ns", `{"status":{`+conditionOfPredecessor+`}}`, "status")
 		synctest.Wait()
 		e.Lead()
 		sleep(10 * time.Second)
@@ -86,6 +89,103 @@ func TestNewLeaderConfirmsResume(t *testing.T) {
 		sleep(time.Minute)
 		expect(t, "writes of a paused object", e.Writes())
 		expect(t, "Events", e.Events())
+	})
+}
+
+// TestSecondaryConfirmsPauseOfNamespace has a controller that writes a status without the condition Paused.
+func TestSecondaryConfirmsPauseOfNamespace(t *testing.T) {
+	p := withOther(controller.Secondary())
+	p.Controllers = p.Controllers[1:] // the other one runs elsewhere
+	runLaggingProgram(t, p, "namespaces", func(t *testing.T, e *Env, hold func() func()) {
+		e.Create(namespace(nil), widget("ns", "v1"))
+		e.Settle()
+		e.Writes()
+		e.LoseLead()
+		release := hold()
+		annotateNamespace(e, "true")
+		patchWidget(e, "ns", `{"status":{"ports":7,`+conditionOfPredecessor+`}}`, "status")
+		synctest.Wait()
+		e.Lead()
+		sleep(10 * time.Second)
+		release()
+		sleep(time.Minute)
+		expect(t, "writes of a paused object", e.Writes())
+		annotateNamespace(e, "-")
+		e.Settle()
+		expect(t, "writes of a resumed object", e.Writes(), statusPatch)
+	})
+}
+
+// TestResumeWhoseCacheNeverHadThePause breaks the watch of namespaces until a pause has ended that a new leader has
+// read. The cache is then listed again.
+func TestResumeWhoseCacheNeverHadThePause(t *testing.T) {
+	running.Lock()
+	defer running.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		p := failureProgram()
+		api := fakeapi.New(schemeOf(t, p))
+		lagging := &laggingWatch{RoundTripper: api, resource: "namespaces"}
+		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, lagging)
+		e.wait = synctest.Wait
+		e.run(t, p, func(t *testing.T, e *Env) {
+			e.Create(namespace(nil), widget("ns", "v1"))
+			e.Settle()
+			e.LoseLead()
+			held := make(chan struct{})
+			lagging.held.Store(&held)
+			annotateNamespace(e, "true")
+			Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
+			synctest.Wait()
+			e.Writes()
+			e.Lead()
+			sleep(10 * time.Second)
+			expect(t, "writes of the new leader", e.Writes(), statusPatch)
+			annotateNamespace(e, "-")
+			api.Compact()
+			lagging.broken.Store(true)
+			lagging.held.Store(nil)
+			close(held)
+			sleep(time.Minute)
+			expect(t, "writes of a resumed object", e.Writes(), "patch secrets ns/a", statusPatch)
+		}, nil)
+	})
+}
+
+// TestUnansweredReadOfNamespace ends a new leader while the API server does not answer it. The term is to end in time.
+func TestUnansweredReadOfNamespace(t *testing.T) {
+	running.Lock()
+	defer running.Unlock()
+	synctest.Test(t, func(t *testing.T) {
+		p := failureProgram()
+		api := fakeapi.New(schemeOf(t, p))
+		var hangs atomic.Bool
+		hanging := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if hangs.Load() && strings.HasSuffix(r.UserAgent(), "/pause") && r.URL.Query().Get("watch") == "" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return api.RoundTrip(r)
+		})
+		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, hanging)
+		e.wait = synctest.Wait
+		e.run(t, p, func(t *testing.T, e *Env) {
+			e.Create(namespace(nil), widget("ns", "v1"))
+			e.Settle()
+			e.LoseLead()
+			Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
+			synctest.Wait()
+			hangs.Store(true)
+			e.Writes()
+			e.Lead()
+			sleep(time.Second)
+			began := time.Now()
+			e.stopProgram()
+			<-e.ended
+			if took := time.Since(began); e.err != nil || took > 5*time.Second {
+				t.Errorf("the program takes %v to end, with the error %v", took, e.err)
+			}
+			expect(t, "writes", e.Writes())
+		}, nil)
 	})
 }
 

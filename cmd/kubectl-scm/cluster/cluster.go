@@ -58,7 +58,7 @@ func (c *Cluster) Lead(ctx context.Context) (Lead, error) {
 		return Lead{}, fmt.Errorf("nobody leads: Lease %s/%s not found; check --daemon-namespace", c.options.DaemonNamespace, Daemon)
 	}
 	if err != nil {
-		return Lead{}, fmt.Errorf("looking up the leader: %w", c.withAdvice(err, c.options.readerRole()))
+		return Lead{}, fmt.Errorf("looking up the leader: %w", c.withAdvice(err))
 	}
 	lead := Lead{Holder: ptr.Deref(lease.Spec.HolderIdentity, ""), Transitions: ptr.Deref(lease.Spec.LeaseTransitions, 0),
 		Duration: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second}
@@ -87,7 +87,7 @@ func (c *Cluster) leaderPod(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the leader is not a Pod: Lease %s/%s is held by %s; use --server, for example --server=https://127.0.0.1:%d", c.options.DaemonNamespace, Daemon, lead.Holder, port)
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking up the leader's Pod: %w", c.withAdvice(err, c.options.readerRole()))
+		return "", fmt.Errorf("looking up the leader's Pod: %w", c.withAdvice(err))
 	}
 	return lead.Pod, nil
 }
@@ -137,7 +137,7 @@ func (c *Cluster) Pods(ctx context.Context) ([]Pod, error) {
 	list, err := c.client.CoreV1().Pods(c.options.DaemonNamespace).List(ctx,
 		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + Daemon})
 	if err != nil {
-		return nil, fmt.Errorf("listing the replicas: %w", c.withAdvice(err, c.options.readerRole()))
+		return nil, fmt.Errorf("listing the replicas: %w", c.withAdvice(err))
 	}
 	var pods []Pod
 	for i := range list.Items {
@@ -173,9 +173,12 @@ func newPod(p *corev1.Pod) Pod {
 	return pod
 }
 
-// withAdvice shortens a Forbidden error and adds which Role has the permission. To an Unauthorized error it adds whose
-// credentials it is about.
-func (c *Cluster) withAdvice(err error, role string) error {
+// withAdvice is withAdviceOn for the Role of the status reader.
+func (c *Cluster) withAdvice(err error) error { return c.withAdviceOn(err, c.options.readerRole()) }
+
+// withAdviceOn shortens a Forbidden error and adds which Role has the permission. To an Unauthorized error it adds
+// whose credentials it is about.
+func (c *Cluster) withAdviceOn(err error, role string) error {
 	if apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("%w: the API server does not accept your credentials; check --kubeconfig and --context", err)
 	}

@@ -33,7 +33,7 @@ func (c *Cluster) CopyLog(ctx context.Context, pod string, l Log, w io.Writer) e
 	}
 	stream, err := c.client.CoreV1().Pods(c.options.DaemonNamespace).GetLogs(pod, options).Stream(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the log of Pod %s/%s: %w", c.options.DaemonNamespace, pod, c.withAdvice(err, c.options.readerRole()))
+		return fmt.Errorf("reading the log of Pod %s/%s: %w", c.options.DaemonNamespace, pod, c.withAdvice(err))
 	}
 	defer stream.Close()
 	if _, err := io.Copy(w, stream); err != nil && !l.Follow {

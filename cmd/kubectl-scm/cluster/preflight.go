@@ -121,7 +121,7 @@ func (c *Cluster) preflightPod(ctx context.Context) (*corev1.Pod, error) {
 	}
 	pod, err := c.client.CoreV1().Pods(c.options.DaemonNamespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading Pod %s/%s: %w", c.options.DaemonNamespace, name, c.withAdvice(err, c.options.readerRole()))
+		return nil, fmt.Errorf("reading Pod %s/%s: %w", c.options.DaemonNamespace, name, c.withAdvice(err))
 	}
 	return pod, nil
 }

@@ -50,7 +50,7 @@ func (c *Cluster) Dial(ctx context.Context, progress func(pod string)) (*Replica
 		r.Name = c.options.DaemonNamespace + "/" + pod
 		progress(r.Name)
 		if r.forwarding, err = c.forward(ctx, pod); err != nil {
-			return nil, fmt.Errorf("forwarding a port to Pod %s: %w", r.Name, c.withAdvice(err, c.options.readerRole()))
+			return nil, fmt.Errorf("forwarding a port to Pod %s: %w", r.Name, c.withAdvice(err))
 		}
 		// The API server and the kubelet connect to the Pod, so verifying its certificate adds nothing.
 		r.server, verify = "https://"+r.forwarding.address, rest.TLSClientConfig{Insecure: true}

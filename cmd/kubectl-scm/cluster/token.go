@@ -27,7 +27,7 @@ func (c *Cluster) token(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("requesting a token: ServiceAccount %s/%s not found; check --daemon-namespace and --%s, or apply manifests/rbac of this version", c.options.DaemonNamespace, account, c.options.accountFlag)
 	}
 	if err != nil {
-		return "", fmt.Errorf("requesting a token of ServiceAccount %s/%s: %w", c.options.DaemonNamespace, account, c.withAdvice(err, account))
+		return "", fmt.Errorf("requesting a token of ServiceAccount %s/%s: %w", c.options.DaemonNamespace, account, c.withAdviceOn(err, account))
 	}
 	return response.Status.Token, nil
 }

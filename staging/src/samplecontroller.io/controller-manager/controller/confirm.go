@@ -73,12 +73,17 @@ func (c *confirmations) needed() bool {
 // catchUp updates and returns caughtUp. The caller holds the mutex.
 func (c *confirmations) catchUp() bool {
 	if !c.caughtUp && c.version != "" {
-		order, err := resourceversion.CompareResourceVersion(c.owners.LastStoreSyncResourceVersion(), c.version)
-		if c.caughtUp = err == nil && order >= 0; c.caughtUp {
+		if c.caughtUp = hasReached(c.owners, c.version); c.caughtUp {
 			c.byKey = nil
 		}
 	}
 	return c.caughtUp
+}
+
+// hasReached reports whether a cache is as new as a version.
+func hasReached(store reconcile.VersionedStore, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(store.LastStoreSyncResourceVersion(), version)
+	return err == nil && order >= 0
 }
 
 // add records that an owner was confirmed when the API server was at version.

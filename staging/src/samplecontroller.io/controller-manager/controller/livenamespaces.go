@@ -116,12 +116,7 @@ func (l *liveNamespaces) get(name string) (namespace *metav1.PartialObjectMetada
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	ahead, ok := l.ahead[name]
-	if !ok {
-		return nil, false
-	}
-	cached := l.confirmed.owners.LastStoreSyncResourceVersion()
-	order, err := resourceversion.CompareResourceVersion(cached, ahead.version)
-	return ahead.namespace, err == nil && order < 0
+	return ahead.namespace, ok && !hasReached(l.confirmed.owners, ahead.version)
 }
 
 // caughtUp reports whether the cache was behind with a namespace, and is no longer.

@@ -46,11 +46,7 @@ func (w write) String() string {
 
 // isMissingPermission reports whether the authorizer denied the write, whatever the object.
 func (w write) isMissingPermission(err error) bool {
-	name := w.object.Name
-	if w.verb == "create" {
-		name = "" // it is not in the path
-	}
-	return writes.IsMissingPermission(err, writes.Write{Verb: w.verb, Resource: w.resource}, name)
+	return writes.IsMissingPermission(err, writes.Write{Verb: w.verb, Resource: w.resource}, w.object.Name)
 }
 
 // sentWrite is one write and how it is sent.

@@ -236,15 +236,11 @@ func (c Change) replaces(earlier Change) bool {
 // isMissingPermission reports whether the answer to a write says that the account may not make it.
 func (c Change) isMissingPermission(answer []byte) bool {
 	var status metav1.Status
-	name := c.Name
-	if c.Verb == "create" { // the request has the name in its body only
-		name = ""
-	}
 	if err := json.Unmarshal(answer, &status); err != nil {
 		return false
 	}
 	write := writes.Write{Verb: c.Verb, Resource: c.Resource}
-	return writes.IsMissingPermission(&apierrors.StatusError{ErrStatus: status}, write, name)
+	return writes.IsMissingPermission(&apierrors.StatusError{ErrStatus: status}, write, c.Name)
 }
 
 // refuse records a dry run that the API server refused.

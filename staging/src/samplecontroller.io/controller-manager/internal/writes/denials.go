@@ -72,9 +72,11 @@ func isMissingPermission(t target, status metav1.Status) bool {
 }
 
 // IsMissingPermission reports whether a write of the named object failed because the authorizer
-// denied it, so that [Transport.Denied] lists it. Callers need not report it for each object. name
-// is empty for a create.
+// denied it, so that [Transport.Denied] lists it. Callers need not report it for each object.
 func IsMissingPermission(err error, write Write, name string) bool {
+	if write.Verb == "create" {
+		name = "" // it is not in the path
+	}
 	status := apierrors.APIStatus(nil)
 	return errors.As(err, &status) && isMissingPermission(target{Write: write, name: name}, status.Status())
 }

@@ -36,11 +36,7 @@ func runLaggingProgram(t *testing.T, p manager.Program, resource string,
 		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, lagging)
 		e.wait = synctest.Wait
 		e.run(t, p, func(t *testing.T, e *Env) {
-			body(t, e, func() func() {
-				held := make(chan struct{})
-				lagging.held.Store(&held)
-				return func() { lagging.held.Store(nil); close(held) }
-			})
+			body(t, e, lagging.hold)
 		}, nil)
 	})
 }

@@ -68,6 +68,13 @@ func (l *laggingWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// hold holds the events from now on until release.
+func (l *laggingWatch) hold() (release func()) {
+	held := make(chan struct{})
+	l.held.Store(&held)
+	return func() { l.held.Store(nil); close(held) }
+}
+
 type laggingBody struct {
 	io.ReadCloser
 	lagging *laggingWatch

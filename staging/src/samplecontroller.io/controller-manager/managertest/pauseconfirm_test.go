@@ -42,19 +42,31 @@ func TestNewLeaderConfirmsPause(t *testing.T) {
 	})
 }
 
+// createInNamespace creates a Widget in a namespace that is not paused, and returns what is written for it.
+func createInNamespace(e *Env) []string {
+	e.Create(namespace(nil), widget("ns", "v1"))
+	e.Settle()
+	return e.Writes()
+}
+
+// failOver pauses the namespace of the Widget, and makes a change, while another process leads and the cache is held.
+// Then the program leads for 10 s.
+func failOver(e *Env, hold func() func(), change func()) (release func()) {
+	e.LoseLead()
+	release = hold()
+	annotateNamespace(e, "true")
+	change()
+	synctest.Wait()
+	e.Lead()
+	sleep(10 * time.Second)
+	return release
+}
+
 // TestNewLeaderConfirmsPauseOfNamespace pauses the namespace, while the cache of the next leader is behind.
 func TestNewLeaderConfirmsPauseOfNamespace(t *testing.T) {
 	runLaggingProgram(t, failureProgram(), "namespaces", func(t *testing.T, e *Env, hold func() func()) {
-		e.Create(namespace(nil), widget("ns", "v1"))
-		e.Settle()
-		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
-		e.LoseLead()
-		release := hold()
-		annotateNamespace(e, "true")
-		Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
-		synctest.Wait()
-		e.Lead()
-		sleep(10 * time.Second)
+		expect(t, "writes", createInNamespace(e), "create secrets ns/a", statusPatch)
+		release := failOver(e, hold, func() { Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil }) })
 		expect(t, "writes while the cache is behind", e.Writes(), statusPatch)
 		all, _ := conditions(e, "ns")
 		expect(t, "conditions", all, "Paused PausedByNamespace")
@@ -75,16 +87,8 @@ const conditionOfPredecessor = `"conditions":[{"type":"Paused","status":"True","
 // Nothing but the condition is to be written.
 func TestNewLeaderConfirmsResume(t *testing.T) {
 	runLaggingProgram(t, failureProgram(), "namespaces", func(t *testing.T, e *Env, hold func() func()) {
-		e.Create(namespace(nil), widget("ns", "v1"))
-		e.Settle()
-		expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
-		e.LoseLead()
-		release := hold()
-		annotateNamespace(e, "true")
-		patchWidget(e, "ns", `{"status":{`+conditionOfPredecessor+`}}`, "status")
-		synctest.Wait()
-		e.Lead()
-		sleep(10 * time.Second)
+		expect(t, "writes", createInNamespace(e), "create secrets ns/a", statusPatch)
+		release := failOver(e, hold, func() { patchWidget(e, "ns", `{"status":{`+conditionOfPredecessor+`}}`, "status") })
 		release()
 		sleep(time.Minute)
 		expect(t, "writes of a paused object", e.Writes())
@@ -97,16 +101,10 @@ func TestSecondaryConfirmsPauseOfNamespace(t *testing.T) {
 	p := withOther(controller.Secondary())
 	p.Controllers = p.Controllers[1:] // the other one runs elsewhere
 	runLaggingProgram(t, p, "namespaces", func(t *testing.T, e *Env, hold func() func()) {
-		e.Create(namespace(nil), widget("ns", "v1"))
-		e.Settle()
-		e.Writes()
-		e.LoseLead()
-		release := hold()
-		annotateNamespace(e, "true")
-		patchWidget(e, "ns", `{"status":{"ports":7,`+conditionOfPredecessor+`}}`, "status")
-		synctest.Wait()
-		e.Lead()
-		sleep(10 * time.Second)
+		expect(t, "writes", createInNamespace(e), statusPatch)
+		release := failOver(e, hold, func() {
+			patchWidget(e, "ns", `{"status":{"ports":7,`+conditionOfPredecessor+`}}`, "status")
+		})
 		release()
 		sleep(time.Minute)
 		expect(t, "writes of a paused object", e.Writes())
@@ -128,23 +126,13 @@ func TestResumeWhoseCacheNeverHadThePause(t *testing.T) {
 		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, lagging)
 		e.wait = synctest.Wait
 		e.run(t, p, func(t *testing.T, e *Env) {
-			e.Create(namespace(nil), widget("ns", "v1"))
-			e.Settle()
-			e.LoseLead()
-			held := make(chan struct{})
-			lagging.held.Store(&held)
-			annotateNamespace(e, "true")
-			Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
-			synctest.Wait()
-			e.Writes()
-			e.Lead()
-			sleep(10 * time.Second)
+			expect(t, "writes", createInNamespace(e), "create secrets ns/a", statusPatch)
+			release := failOver(e, lagging.hold, func() { Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil }) })
 			expect(t, "writes of the new leader", e.Writes(), statusPatch)
 			annotateNamespace(e, "-")
 			api.Compact()
 			lagging.broken.Store(true)
-			lagging.held.Store(nil)
-			close(held)
+			release()
 			sleep(time.Minute)
 			expect(t, "writes of a resumed object", e.Writes(), "patch secrets ns/a", statusPatch)
 		}, nil)
@@ -169,8 +157,7 @@ func TestUnansweredReadOfNamespace(t *testing.T) {
 		e := newEnv(t, schemeOf(t, p), &rest.Config{Host: "http://api.test"}, hanging)
 		e.wait = synctest.Wait
 		e.run(t, p, func(t *testing.T, e *Env) {
-			e.Create(namespace(nil), widget("ns", "v1"))
-			e.Settle()
+			createInNamespace(e)
 			e.LoseLead()
 			Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
 			synctest.Wait()
@@ -189,7 +176,7 @@ func TestUnansweredReadOfNamespace(t *testing.T) {
 	})
 }
 
-// TestReadsOfNamespaceAtFailover counts the reads of a namespace, the first of which fail.
+// TestReadsOfNamespaceAtFailover counts how often a new leader reads a namespace if its first reads succeed or fail.
 func TestReadsOfNamespaceAtFailover(t *testing.T) {
 	for name, test := range map[string]struct {
 		err    *apierrors.StatusError // of the reads in the first 5 s
@@ -219,9 +206,7 @@ func TestReadsOfNamespaceAtFailover(t *testing.T) {
 					afterReads(failing, "/namespaces", func() { reads.Add(1) }))
 				e.wait = synctest.Wait
 				e.run(t, p, func(t *testing.T, e *Env) {
-					e.Create(namespace(nil), widget("ns", "v1"))
-					e.Settle()
-					expect(t, "writes", e.Writes(), "create secrets ns/a", statusPatch)
+					expect(t, "writes", createInNamespace(e), "create secrets ns/a", statusPatch)
 					e.LoseLead()
 					Update(e, "ns", "a", func(s *corev1.Secret) { s.Data = nil })
 					synctest.Wait()

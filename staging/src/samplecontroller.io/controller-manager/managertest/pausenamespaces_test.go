@@ -149,7 +149,7 @@ func TestDeniedWatchOfNamespaces(t *testing.T) {
 	})
 }
 
-// TestFailingWatchOfNamespaces makes the API server fail after namespaces were read: what was read counts.
+// TestFailingWatchOfNamespaces makes the API server fail after it has listed the namespaces: the list still counts.
 func TestFailingWatchOfNamespaces(t *testing.T) {
 	g := &namespacesGuard{}
 	runGuarded(t, g, func(t *testing.T, e *Env) {
